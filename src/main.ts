@@ -28,8 +28,8 @@ process.once("beforeExit", () => {
   process.exit(1);
 });
 
-const { commands } = await import("./cli/commands.js");
-const longRunning = commands.find((command) => command.name === name)?.longRunning;
+const { longRunning } = await import("./cli/commands.js");
+const kind = longRunning[name ?? ""];
 const flags = [
   // Keep the young generation at its initial size. Growing it takes 3 to 25 MB and saves too little time. A server
   // removes this limit when it starts to serve.
@@ -37,7 +37,7 @@ const flags = [
   // Keep V8 from spending 5 MB on optimizing code that runs only while modules load, in commands that end soon.
   // Long-running code is still compiled, but later: this interrupt budget is 60 times the default. Only the V8 of
   // Node.js 20 has these flag names. Other versions would warn about unknown flags on stderr.
-  ...(longRunning === undefined && process.versions.v8.startsWith("11.")
+  ...(kind === undefined && process.versions.v8.startsWith("11.")
     ? ["--no-sparkplug", "--interrupt-budget=4000000"]
     : []),
 ];
@@ -48,7 +48,7 @@ for (const flag of flags) {
 const { run } = await import("./cli/run.js");
 process.exitCode = await run(args);
 process.removeAllListeners("beforeExit");
-if (longRunning === "server") {
+if (kind === "server") {
   // A timer or connection of a component that failed to stop must not keep the process alive.
   process.exit();
 }

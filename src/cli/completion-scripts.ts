@@ -1,7 +1,6 @@
 /** Completion scripts for shells, generated from the command line definition. They require only the shell. */
 import type { Command, Option } from "commander";
 
-/** Candidate for the next word. */
 interface Suggestion {
   readonly word: string;
   readonly description: string;
@@ -13,7 +12,6 @@ interface ValueFlag {
   readonly value: "file" | "directory" | readonly string[];
 }
 
-/** Candidates after a command. */
 interface CommandContext {
   /** Command with its parents, such as `storage create`; empty for the program itself. */
   readonly path: string;
@@ -26,12 +24,10 @@ interface CommandContext {
 
 const generators = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
-/** Returns the completion script for a shell. */
 export function completionScript(shell: keyof typeof generators, program: Command): string {
   return generators[shell](listContexts(program, []));
 }
 
-/** Returns the contexts of a command and all its subcommands. */
 function listContexts(command: Command, names: readonly string[]): CommandContext[] {
   const options = command.createHelp().visibleOptions(command);
   const context = {

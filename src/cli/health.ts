@@ -1,11 +1,10 @@
 /** `gatehouse health`: shows the health of a running node. */
 import type { Command } from "commander";
 import { requestHealth } from "./calls/request-node.js";
-import { ExitError, exitCodes } from "./usage/errors.js";
+import { ExitError } from "./usage/errors.js";
 import { addNodeFlags, type NodeFlags } from "./usage/flags.js";
-import { duration, paint, print, table } from "./terminal/output.js";
+import { ago, duration, paint, printResult, table } from "./terminal/output.js";
 
-/** Fields of GET /health that this command shows. */
 interface HealthBody {
   version: string;
   version_name: string;
@@ -13,12 +12,8 @@ interface HealthBody {
   mempool_size: number | null;
   uptime_s: number;
   status: "ok" | "degraded" | "dormant" | "failing";
-  boot: {
+  boot: Record<"steps_total" | "steps_ready" | "steps_failed" | "steps_skipped", number> & {
     complete: boolean;
-    steps_total: number;
-    steps_ready: number;
-    steps_failed: number;
-    steps_skipped: number;
     current: string | null;
   };
   subsystems: Record<string, SubsystemBody>;
@@ -27,25 +22,15 @@ interface HealthBody {
   errors: { uncaught_total: number; unhandled_rejection_total: number };
 }
 
-interface SyncBody {
-  block: number;
-  targetBlock: number;
-  blocks_per_s: number;
-  left_s: number | null;
-}
-
-interface SnapshotBody {
-  block: number;
-  done_bytes: number;
-  total_bytes: number;
-  left_s: number | null;
-}
-
 interface SubsystemBody {
   status: string;
   since: number | null;
   lastError: { message: string } | null;
-  extra?: { reason?: string; sync?: SyncBody; snapshot?: SnapshotBody };
+  extra?: {
+    reason?: string;
+    sync?: { block: number; targetBlock: number; blocks_per_s: number; left_s: number | null };
+    snapshot?: { block: number; done_bytes: number; total_bytes: number; left_s: number | null };
+  };
 }
 
 export function addHealth(command: Command): void {
@@ -53,9 +38,9 @@ export function addHealth(command: Command): void {
     .addHelpText("after", "\nExit codes: 0 ok, degraded or dormant; 1 failing; 3 not reachable.")
     .action(async (flags: NodeFlags) => {
       const { status, text } = await requestHealth(flags.node);
-      print(...(flags.json === true ? [text] : describe(JSON.parse(text) as HealthBody)));
+      printResult(flags, text, () => describe(JSON.parse(text) as HealthBody));
       if (status !== 200) {
-        throw new ExitError("", exitCodes.failed);
+        throw new ExitError("");
       }
     });
 }
@@ -105,49 +90,37 @@ function describe(health: HealthBody): string[] {
         name,
         paint(subsystemColors[state.status] ?? "dim", state.status),
         portOf(health, name),
-        state.since === null ? "" : `${duration(Math.max(0, Date.now() - state.since) / 1000)} ago`,
+        state.since === null ? "" : ago(state.since),
         describeExtra(state),
       ]),
     ]),
   ];
 }
 
-/** Returns the status line, with the causes if the node is failing or degraded. */
-function headline(health: HealthBody): string[] {
-  const { status, version, version_name: name, uptime_s: uptimeS } = health;
-  const causes = causesOf(health);
+/** Returns the status line, with the errors of failed subsystems if the node is failing or degraded. */
+function headline({ status, version, version_name: name, uptime_s: uptimeS, subsystems }: HealthBody): string[] {
+  const causes = Object.values(subsystems)
+    .filter((state) => state.status === "failed" && (status === "failing" || status === "degraded"))
+    .flatMap(({ lastError }) => lastError?.message ?? [])
+    .map((message) => (/[.!?]$/.test(message) ? message : `${message}.`));
   const label = paint(["bold", colors[status]], status);
   const rest = `${version} "${name}", up ${duration(uptimeS)}`;
   return causes.length === 0 ? [`${label}   ${rest}`] : [`${label}   ${causes.join(" ")}`, rest];
 }
 
-/** Returns the errors of the failed subsystems that make the node failing or degraded. */
-function causesOf({ status, subsystems }: HealthBody): string[] {
-  return status === "failing" || status === "degraded"
-    ? Object.values(subsystems).flatMap(({ status: state, lastError }) =>
-        state === "failed" && lastError !== null ? [asSentence(lastError.message)] : [],
-      )
-    : [];
-}
-
-function asSentence(message: string): string {
-  return /[.!?]$/.test(message) ? message : `${message}.`;
-}
-
 /** Returns the progress of a subsystem that catches up, or else the reason for its status. */
-function describeExtra({ extra, lastError }: SubsystemBody): string {
-  if (extra?.sync !== undefined) {
-    const { block, targetBlock, blocks_per_s: rate, left_s: leftS } = extra.sync;
-    const left = leftS === null ? "" : `, ${duration(leftS)} left`;
-    return paint("yellow", `catching up: block ${block} of ${targetBlock}, ${rate}/s${left}`);
+function describeExtra({ extra: { sync, snapshot, reason } = {}, lastError }: SubsystemBody): string {
+  const leftS = (sync ?? snapshot)?.left_s ?? null;
+  const left = leftS === null ? "" : `, ${duration(leftS)} left`;
+  if (sync !== undefined) {
+    return paint("yellow", `catching up: block ${sync.block} of ${sync.targetBlock}, ${sync.blocks_per_s}/s${left}`);
   }
-  if (extra?.snapshot !== undefined) {
-    const { block, done_bytes: done, total_bytes: total, left_s: leftS } = extra.snapshot;
-    const left = leftS === null ? "" : `, ${duration(leftS)} left`;
+  if (snapshot !== undefined) {
+    const { block, done_bytes: done, total_bytes: total } = snapshot;
     const percent = total === 0 ? 100 : Math.floor((100 * done) / total);
     return paint("yellow", `loading the snapshot of block ${block}: ${percent} %${left}`);
   }
-  return extra?.reason ?? lastError?.message ?? "";
+  return reason ?? lastError?.message ?? "";
 }
 
 function portOf(health: HealthBody, name: string): string {

@@ -6,8 +6,8 @@ import { sha256 } from "../base/crypto/hash.js";
 import { loadOrCreateNodeKey } from "../base/crypto/node-key.js";
 import { optionsByKey } from "../config/options.js";
 import { forgetNewNetwork, pathInDataDir, writeDataDirFile } from "../config/data-dir-files.js";
-import { ExitError, exitCodes } from "./usage/errors.js";
-import { print } from "./terminal/output.js";
+import { ExitError } from "./usage/errors.js";
+import { printResult } from "./terminal/output.js";
 
 interface Flags {
   readonly dataDir: string;
@@ -42,31 +42,30 @@ Examples:
   gatehouse start --data-dir data/one
   gatehouse init --name mine --json`,
     )
-    .action(async ({ json, ...flags }: Flags) => {
-      const dataDir = resolve(flags.dataDir);
-      const network = await createNetwork(dataDir, flags);
-      if (json === true) {
-        print(JSON.stringify(network));
-        return;
-      }
-      print(
-        `network    ${network.genesisHash}`,
-        `authority  ${network.publicKey}`,
-        `followers  ${network.followers === "open" ? "open: every node" : "listed: the nodes that operators add with gatehouse peers add URL --identity KEY"}`,
-        `written    ${network.genesis}`,
+    .action(async (flags: Flags) => {
+      const network = await createNetwork(resolve(flags.dataDir), flags);
+      const { genesisHash, publicKey, followers, genesis } = network;
+      const shownFollowers = {
+        open: "open: every node",
+        listed: "listed: the nodes that operators add with gatehouse peers add URL --identity KEY",
+      };
+      printResult(flags, network, () => [
+        `network    ${genesisHash}`,
+        `authority  ${publicKey}`,
+        `followers  ${shownFollowers[followers]}`,
+        `written    ${genesis}`,
         "",
         `Start it:  gatehouse start --data-dir ${flags.dataDir}`,
         `Join it:   gatehouse join http://HOST:${optionsByKey.rpcPort.fallback}   (on another machine)`,
-      );
+      ]);
     });
 }
 
-async function createNetwork(dataDir: string, { name, followers }: Pick<Flags, "name" | "followers">) {
+async function createNetwork(dataDir: string, { name, followers }: Flags) {
   const genesis = pathInDataDir(dataDir, "genesis");
   if (existsSync(genesis)) {
     throw new ExitError(
       `${dataDir} already has a network (${genesis}); give another --data-dir to create another network.`,
-      exitCodes.failed,
     );
   }
   try {
@@ -84,6 +83,6 @@ async function createNetwork(dataDir: string, { name, followers }: Pick<Flags, "
     await writeDataDirFile(dataDir, "genesis", text);
     return { genesisHash, publicKey, followers, genesis };
   } catch (error) {
-    throw new ExitError(`The network cannot be created in ${dataDir}: ${(error as Error).message}.`, exitCodes.failed);
+    throw new ExitError(`The network cannot be created in ${dataDir}: ${(error as Error).message}.`);
   }
 }

@@ -5,13 +5,14 @@ import type { Command } from "commander";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { hex32, sha256 } from "../base/crypto/hash.js";
+import { InputError } from "../base/errors/start-error.js";
 import { loadOrCreateNodeKey } from "../base/crypto/node-key.js";
 import { parseGenesis } from "../chain/blocks/genesis.js";
 import { optionsByKey } from "../config/options.js";
 import { pathInDataDir, writeDataDirFile } from "../config/data-dir-files.js";
 import { requestOk } from "./calls/request-node.js";
-import { ExitError, exitCodes } from "./usage/errors.js";
-import { print } from "./terminal/output.js";
+import { ExitError } from "./usage/errors.js";
+import { printResult } from "./terminal/output.js";
 
 interface Flags {
   readonly dataDir: string;
@@ -21,10 +22,8 @@ interface Flags {
   readonly json?: boolean;
 }
 
-/** Network of a node, as the node reports it. */
 interface Network {
   readonly genesisHash: string;
-  /** Exact text of the genesis. */
   readonly genesis: string;
   /** URL at which other nodes reach the node. */
   readonly peer: string;
@@ -54,13 +53,13 @@ Examples:
     )
     .action(async (url: string, flags: Flags) => {
       if (flags.genesisHash !== undefined && !hex32.test(flags.genesisHash)) {
-        throw new ExitError("--genesis-hash must be 0x and 64 lower-case hex digits.", exitCodes.usage);
+        throw new InputError("--genesis-hash must be 0x and 64 lower-case hex digits.");
       }
       const dataDir = resolve(flags.dataDir);
       for (const file of ["genesis", "peers"] as const) {
         const path = pathInDataDir(dataDir, file);
         if (existsSync(path)) {
-          throw new ExitError(`${dataDir} already has a network (${path}); give another --data-dir.`, exitCodes.failed);
+          throw new ExitError(`${dataDir} already has a network (${path}); give another --data-dir.`);
         }
       }
       const network = await fetchNetwork(url, flags.peer);
@@ -69,22 +68,15 @@ Examples:
       const publicKey = await writeFiles(dataDir, network);
       const mustBeAdded = followers !== undefined && ![...authorities, ...followers].includes(publicKey);
       const { genesisHash, peer } = network;
-      if (flags.json === true) {
-        print(JSON.stringify({ genesisHash, peer, publicKey }));
-        return;
-      }
-      print(
+      const add = `gatehouse peers add URL --identity ${publicKey}   (on that node, with the URL of this one's internal port)`;
+      printResult(flags, { genesisHash, peer, publicKey }, () => [
         `network  ${genesisHash}`,
         `peer     ${peer}`,
         `node     ${publicKey}`,
         "",
-        ...(mustBeAdded
-          ? [
-              `Add it:    gatehouse peers add URL --identity ${publicKey}   (on that node, with the URL of this one's internal port)`,
-            ]
-          : []),
+        ...(mustBeAdded ? [`Add it:    ${add}`] : []),
         `Start it:  gatehouse start --data-dir ${flags.dataDir}`,
-      );
+      ]);
     });
 }
 
@@ -99,47 +91,35 @@ async function fetchNetwork(url: string, peer: string | undefined): Promise<Netw
   if (sha256(genesis) !== genesisHash) {
     throw new ExitError(
       `${url} returned a genesis with another hash than it reports (${genesisHash}); join through another node.`,
-      exitCodes.failed,
     );
   }
-  if (peer !== undefined) {
-    return { genesisHash, genesis, peer };
-  }
+  return { genesisHash, genesis, peer: peer ?? (await fetchPeerUrl(url)) };
+}
+
+async function fetchPeerUrl(url: string): Promise<string> {
   const { ports } = JSON.parse(await requestOk(url, "/health")) as {
     readonly ports?: { readonly omni?: { readonly actual?: number | null } };
   };
   const port = ports?.omni?.actual;
   if (typeof port !== "number") {
-    throw new ExitError(
-      `${url} does not report its internal port; give it with --peer https://HOST:PORT.`,
-      exitCodes.failed,
-    );
+    throw new ExitError(`${url} does not report its internal port; give it with --peer https://HOST:PORT.`);
   }
-  return { genesisHash, genesis, peer: `https://${new URL(url).hostname}:${port}` };
+  return `https://${new URL(url).hostname}:${port}`;
 }
 
-/**
- * Confirms the network with the operator.
- *
- * @throws ExitError if the network is not the intended one.
- */
+/** Confirms the network with the operator. Throws an error if it is not the intended one. */
 async function confirm({ genesisHash, genesis }: Network, url: string, flags: Flags): Promise<void> {
-  if (flags.genesisHash !== undefined) {
-    if (flags.genesisHash !== genesisHash) {
-      throw new ExitError(
-        `The network of ${url} is ${genesisHash}, which differs from --genesis-hash; give another URL or hash.`,
-        exitCodes.failed,
-      );
-    }
-    return;
+  if (flags.genesisHash !== undefined && flags.genesisHash !== genesisHash) {
+    throw new ExitError(
+      `The network of ${url} is ${genesisHash}, which differs from --genesis-hash; give another URL or hash.`,
+    );
   }
-  if (flags.yes === true) {
+  if (flags.genesisHash !== undefined || flags.yes === true) {
     return;
   }
   if (!process.stdin.isTTY || flags.json === true) {
-    throw new ExitError(
+    throw new InputError(
       `The network of ${url} is ${genesisHash}. Confirm it with --genesis-hash ${genesisHash}, or with --yes.`,
-      exitCodes.usage,
     );
   }
   const { name = "without a name" } = JSON.parse(genesis) as { readonly name?: string };
@@ -148,7 +128,7 @@ async function confirm({ genesisHash, genesis }: Network, url: string, flags: Fl
   try {
     const reply = await terminal.question(`${url} belongs to the network "${name}"\n  ${genesisHash}\nJoin it? [y/N] `);
     if (!/^y(es)?$/i.test(reply.trim())) {
-      throw new ExitError("Canceled; no files were written.", exitCodes.failed);
+      throw new ExitError("Canceled; no files were written.");
     }
   } finally {
     terminal.close();
@@ -163,6 +143,6 @@ async function writeFiles(dataDir: string, { genesis, peer }: Network): Promise<
     await writeDataDirFile(dataDir, "genesis", genesis);
     return publicKey;
   } catch (error) {
-    throw new ExitError(`The network cannot be joined in ${dataDir}: ${(error as Error).message}.`, exitCodes.failed);
+    throw new ExitError(`The network cannot be joined in ${dataDir}: ${(error as Error).message}.`);
   }
 }

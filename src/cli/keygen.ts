@@ -3,8 +3,8 @@ import type { Command } from "commander";
 import { resolve } from "node:path";
 import { createNodeKey, nodeKeyPath } from "../base/crypto/node-key.js";
 import { optionsByKey } from "../config/options.js";
-import { ExitError, exitCodes } from "./usage/errors.js";
-import { print } from "./terminal/output.js";
+import { ExitError } from "./usage/errors.js";
+import { printResult } from "./terminal/output.js";
 
 export function addKeygen(command: Command): void {
   command
@@ -23,15 +23,14 @@ Examples:
     )
     .action(async (flags: { dataDir: string; out?: string; json?: boolean }) => {
       const path = resolve(flags.out ?? nodeKeyPath(flags.dataDir));
-      const { publicKey } = await createNodeKey(path).catch((thrown: unknown) => {
-        const error = thrown as NodeJS.ErrnoException;
-        throw error.code === "EEXIST"
-          ? new ExitError(
-              `${path} already has a key; choose another path, or remove the key if it is not needed.`,
-              exitCodes.failed,
-            )
-          : new ExitError(`The key cannot be written to ${path}: ${error.message}.`, exitCodes.failed);
+      const { publicKey } = await createNodeKey(path).catch((error: unknown) => {
+        const { code, message } = error as NodeJS.ErrnoException;
+        throw new ExitError(
+          code === "EEXIST"
+            ? `${path} already has a key; choose another path, or remove the key if it is not needed.`
+            : `The key cannot be written to ${path}: ${message}.`,
+        );
       });
-      print(...(flags.json === true ? [JSON.stringify({ publicKey, path })] : [publicKey, `written to ${path}`]));
+      printResult(flags, { publicKey, path }, () => [publicKey, `written to ${path}`]);
     });
 }

@@ -1,8 +1,15 @@
 /** `gatehouse report`: reports the status of a subsystem that another process runs. */
 import type { Command } from "commander";
 import { reportableNames } from "../health/subsystems.js";
-import { addControlFlags, numberBetween } from "./usage/flags.js";
-import type { ReportFlags } from "./send-report.js";
+import { printResult } from "./terminal/output.js";
+import { addControlFlags, type ControlFlags, numberBetween } from "./usage/flags.js";
+
+interface ReportFlags extends ControlFlags {
+  readonly lease: number;
+  readonly port?: number;
+  readonly requestedPort?: number;
+  readonly error?: string;
+}
 
 export function addReport(command: Command): void {
   addControlFlags(command.argument("<NAME>").argument("<STATUS>"))
@@ -27,7 +34,19 @@ Examples:
   gatehouse report chain failed --error 'no quorum'`,
     )
     .action(async (name: string, status: string, flags: ReportFlags) => {
-      const { sendReport } = await import("./send-report.js");
-      await sendReport(name, status, flags);
+      const [{ withControl }, { ControlService }, { SubsystemStatus }] = await Promise.all([
+        import("./calls/control.js"),
+        import("../../gen/gatehouse/control/v1/control_pb.js"),
+        import("../../gen/gatehouse/health/v1/health_pb.js"),
+      ]);
+      const { lease: leaseS, port, requestedPort, error } = flags;
+      // The node rejects an unknown status with its own message.
+      const { RUNNING, READY, FAILED } = SubsystemStatus;
+      const value = new Map(Object.entries({ running: RUNNING, ready: READY, failed: FAILED })).get(status);
+      const { leaseUntilMs } = await withControl(flags, ControlService, (control) =>
+        control.reportSubsystem({ name, status: value, leaseS, port, requestedPort, error }),
+      );
+      const leaseUntil = Number(leaseUntilMs);
+      printResult(flags, { leaseUntil }, () => `${name} is ${status} until ${new Date(leaseUntil).toISOString()}.`);
     });
 }

@@ -2,11 +2,11 @@
 import { CommanderError } from "commander";
 import { operatorErrorFor } from "../base/errors/database-error-kind.js";
 import { InputError } from "../base/errors/start-error.js";
-import { readEnvironment, rejectUnknownVariables } from "../config/variables.js";
 import { optionsByKey } from "../config/options.js";
-import { ExitError, exitCodes, formatError } from "./usage/errors.js";
-import { commandVariables } from "./usage/flags.js";
+import { readEnvironment, rejectUnknownVariables } from "../config/variables.js";
 import { createProgram } from "./program.js";
+import { ExitError, exitCodes } from "./usage/errors.js";
+import { commandVariables } from "./usage/flags.js";
 
 /**
  * Runs one command. Prints an error as one line.
@@ -30,12 +30,13 @@ export async function run(args: readonly string[]): Promise<number> {
     if (error instanceof CommanderError) {
       return 0;
     }
-    const exitError = toExitError(error);
-    if (exitError.message !== "") {
+    const { message, errorCode, exitCode } = toExitError(error);
+    if (message !== "") {
       const isJson = isJsonRequested(args) || readEnvironment()[optionsByKey.json.env] === "true";
-      process.stderr.write(`${formatError(exitError, isJson)}\n`);
+      const text = isJson ? JSON.stringify({ error: message, errorCode, exitCode }) : `gatehouse: ${message}`;
+      process.stderr.write(`${text}\n`);
     }
-    return exitError.exitCode;
+    return exitCode;
   }
 }
 

@@ -1,6 +1,6 @@
 /** `gatehouse search`: identifies a hash, key, number, address or name. */
 import type { Command } from "commander";
-import { instant, print, printable, shorten, table } from "./terminal/output.js";
+import { instant, printable, printResult, shorten, table } from "./terminal/output.js";
 import { addReadFlags, type ReadFlags } from "./usage/flags.js";
 
 export function addSearch(command: Command): void {
@@ -28,16 +28,11 @@ Examples:
 async function search(text: string, flags: ReadFlags): Promise<void> {
   const { readAs } = await import("./transactions/caller.js");
   const response = await readAs(flags, `/search?${new URLSearchParams({ q: text }).toString()}`);
-  if (flags.json === true) {
-    print(response);
-    return;
-  }
-  const { results } = JSON.parse(response) as { readonly results: readonly ResultBody[] };
-  if (results.length === 0) {
-    print("No matches among what you may read.");
-    return;
-  }
-  print(...table([["KIND", ""], ...results.map((result) => [result.kind, printable(describe(result).join(" "))])]));
+  printResult(flags, response, () => {
+    const { results } = JSON.parse(response) as { readonly results: readonly ResultBody[] };
+    const rows = results.map((result) => [result.kind, printable(describe(result).join(" "))]);
+    return rows.length === 0 ? "No matches among what you may read." : table([["KIND", ""], ...rows]);
+  });
 }
 
 /** Search result. One of the optional members is set: the one named by `kind`. */

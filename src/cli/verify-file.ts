@@ -8,9 +8,8 @@ import { ProofError } from "../../client/src/proof/proof-error.js";
 import { readSavedProof, type SavedProof } from "../light/saved-proof.js";
 import { paint, print } from "./terminal/output.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
-import { readInput } from "./usage/read-input.js";
+import { readInput } from "./usage/files.js";
 
-/** Flags of the command. */
 export interface VerifyFileFlags {
   readonly genesis: string;
   readonly json?: boolean;

@@ -1,11 +1,13 @@
 /** `gatehouse watch`: prints the events of the chain as they happen. */
 import type { Command } from "commander";
-import { type EventBody, watchEvents } from "./calls/event-lines.js";
+import { type EventBody, watchEvents } from "./calls/events.js";
 import { paint, print, printable, shorten } from "./terminal/output.js";
+import { identityOf } from "./transactions/caller.js";
 import {
   addKeyFlag,
   addNetworkFlag,
   addNodeFlags,
+  collectValues,
   type NetworkFlags,
   type NodeFlags,
   parseInteger,
@@ -23,14 +25,13 @@ interface WatchFlags extends NodeFlags, NetworkFlags {
 }
 
 export function addWatch(command: Command): void {
-  const collect = (value: string, previous: readonly string[] = []): readonly string[] => [...previous, value];
   addNodeFlags(
     addNetworkFlag(addKeyFlag(command, "Key file to watch as, which also shows private events of that key.")),
   )
-    .option("--kind <KIND>", "block, transaction, program, nullifier, commitments or head; repeatable.", collect)
-    .option("--address <ADDRESS>", "Only changes of this program; repeatable.", collect)
-    .option("--owner <KEY>", "Only changes of this owner's programs; repeatable.", collect)
-    .option("--transaction <HASH>", "Only the status of this transaction; repeatable.", collect)
+    .option("--kind <KIND>", "block, transaction, program, nullifier, commitments or head; repeatable.", collectValues)
+    .option("--address <ADDRESS>", "Only changes of this program; repeatable.", collectValues)
+    .option("--owner <KEY>", "Only changes of this owner's programs; repeatable.", collectValues)
+    .option("--transaction <HASH>", "Only the status of this transaction; repeatable.", collectValues)
     .option("--from-block <NUMBER>", "First block to show; it may be a future one.")
     .option("--from <CURSOR>", "Continue after the message with this cursor.")
     .option("--count <NUMBER>", "Stop after this many events.", parseInteger)
@@ -56,51 +57,36 @@ async function watch(flags: WatchFlags): Promise<void> {
   }
   let remaining = flags.count ?? Infinity;
   let hasHeading = flags.json === true;
-  const events = watchEvents({
-    node: flags.node,
-    query: queryOf(flags),
-    headers: () => identityOf(flags),
-    onConnectionChange: (lostReason) =>
-      void process.stderr.write(
-        lostReason === undefined ? "Reconnected to the node.\n" : `Connection lost: ${lostReason}; reconnecting.\n`,
-      ),
-  });
-  for await (const { text, message } of events) {
+  const onConnectionChange = (lostReason: string | undefined): void => {
+    process.stderr.write(
+      lostReason === undefined ? "Reconnected to the node.\n" : `Connection lost: ${lostReason}; reconnecting.\n`,
+    );
+  };
+  // A proof of identity is valid for five minutes, so each connection gets its own.
+  const headers = () => identityOf(flags);
+  for await (const { text, message } of watchEvents(flags.node, queryOf(flags), headers, onConnectionChange)) {
     if (flags.json === true) {
       print(text);
-    } else if (message["progress"] === undefined) {
+    } else if (message.progress === undefined) {
       if (!hasHeading) {
         hasHeading = true;
         print(paint("dim", row("BLOCK", "EVENT", "")));
       }
       print(describe(message));
     }
-    if (message["progress"] === undefined && --remaining === 0) {
+    if (message.progress === undefined && --remaining === 0) {
       return;
     }
   }
 }
 
 function queryOf({ kind, address, owner, transaction, fromBlock, from }: WatchFlags): URLSearchParams {
-  const lists = { kinds: kind, addresses: address, owners: owner, transactions: transaction };
-  const query = new URLSearchParams(
-    Object.entries(lists).flatMap(([name, values = []]) => values.map((value) => [name, value] as [string, string])),
-  );
-  for (const [name, value] of Object.entries({ fromBlock, from })) {
-    if (value !== undefined) {
-      query.set(name, value);
-    }
+  const parameters = { kinds: kind, addresses: address, owners: owner, transactions: transaction, fromBlock, from };
+  const query = new URLSearchParams();
+  for (const [name, values = []] of Object.entries(parameters)) {
+    [values].flat().forEach((value) => query.append(name, value));
   }
   return query;
-}
-
-/** Returns fresh headers for each connection, since a proof of identity is valid for five minutes. */
-async function identityOf(flags: WatchFlags): Promise<Readonly<Record<string, string>>> {
-  if (flags.key === undefined) {
-    return {};
-  }
-  const { loadKey, provedIdentity } = await import("./transactions/caller.js");
-  return { ...(await provedIdentity(await loadKey(flags.key), flags)) };
 }
 
 /** Column widths in characters. A longer block number moves the other columns. */
@@ -110,24 +96,9 @@ function row(block: string, event: string, details: string): string {
   return `${block.padEnd(widths.block)} ${event.padEnd(widths.event)} ${details}`.trimEnd();
 }
 
-interface EventData {
-  readonly transaction?: {
-    readonly hash: string;
-    readonly outcome: string;
-    readonly withheld: boolean;
-    readonly sender?: string;
-    readonly reason?: string;
-  };
-  readonly program?: { readonly storageAddress: string; readonly change: string; readonly fields: readonly string[] };
-  readonly nullifier?: { readonly nullifierHash: string };
-  readonly commitments?: { readonly commitments: readonly string[]; readonly root: string };
-  readonly block?: { readonly hash: string; readonly transactionCount: number };
-  readonly head?: { readonly statement: { readonly proposer: string } };
-}
-
 /** Formats an event as a line for people. Names and reasons come from strangers, so control characters are replaced. */
 function describe(message: EventBody): string {
-  const { transaction, program, nullifier, commitments, block, head } = message as unknown as EventData;
+  const { transaction, program, nullifier, commitments, block, head } = message;
   const number = String(message.blockNumber);
   if (transaction !== undefined) {
     const { hash, outcome, sender, withheld, reason } = transaction;

@@ -1,10 +1,15 @@
 /** Configuration loader. Precedence: flags, environment, file, defaults. Each value is checked once. */
+import { readFileSync } from "node:fs";
+import type * as Yaml from "yaml";
 import { z } from "zod";
-import { ConfigError } from "./config-error.js";
-import { readConfigFile, valuesByName } from "./config-file.js";
-import { fallbackOf, type Option, type SettingsOf, type ValuesOf } from "./declare.js";
+import { lazyRequire } from "../base/async/lazy-require.js";
+import { errorMessage } from "../base/errors/error-message.js";
+import { ConfigError, fallbackOf, type Option, type SettingsOf, type ValuesOf } from "./declare.js";
 import { configFile, options, type optionsByKey } from "./options.js";
-import { readEnvironment, rejectUnknownVariables } from "./variables.js";
+import { rejectUnknownVariables, suggest } from "./variables.js";
+
+/** Loaded lazily, since only a start with --config needs the parser. */
+const yaml = lazyRequire<typeof Yaml>("yaml");
 
 /** Configuration of a node, with a field for each declared option. Paths are absolute. */
 export type Config = ValuesOf<typeof optionsByKey>;
@@ -14,7 +19,6 @@ export type Settings = SettingsOf<typeof optionsByKey>;
 
 type FlagName = (typeof optionsByKey)[keyof typeof optionsByKey]["name"] | (typeof configFile)["name"];
 
-/** Sources of the settings. */
 export interface ConfigSources {
   /** Flags by option name; undefined if not given. */
   readonly flags: Readonly<Partial<Record<FlagName, string | boolean | undefined>>>;
@@ -25,11 +29,6 @@ export interface ConfigSources {
   readonly cwd: string;
 }
 
-/** Returns sources with the environment and the working directory of the process. */
-export function processSources(sources: Pick<ConfigSources, "flags" | "otherVariables">): ConfigSources {
-  return { ...sources, env: readEnvironment(), cwd: process.cwd() };
-}
-
 /**
  * Loads and checks the configuration.
  *
@@ -37,13 +36,11 @@ export function processSources(sources: Pick<ConfigSources, "flags" | "otherVari
  */
 export function loadConfig(sources: ConfigSources): Config {
   rejectUnknownVariables(sources.env, sources.otherVariables);
-  const file = loadConfigFile(sources);
-  return readOptions((option) => findValue(option, sources, file), sources.cwd);
-}
-
-/** Returns the path of the configuration file; undefined if none is configured. */
-export function pathOfConfigFile(sources: ConfigSources): string | undefined {
-  return loadConfigFile(sources)?.path;
+  const path = pathOfConfigFile(sources);
+  const inFile = path === undefined ? new Map<string, unknown>() : readConfigFile(path);
+  const find = (option: Option): SourcedValue | undefined =>
+    findValue(option, sources) ?? (inFile.has(option.name) ? [inFile.get(option.name), path!] : undefined);
+  return readOptions(find, sources.cwd);
 }
 
 /**
@@ -60,7 +57,6 @@ export function readSettings(settings: Settings, cwd: string): Config {
   }, cwd);
 }
 
-/** Unchecked value and its source. */
 type SourcedValue = readonly [value: unknown, source: string];
 
 function readOptions(findOption: (option: Option) => SourcedValue | undefined, cwd: string): Config {
@@ -73,36 +69,20 @@ function readOptions(findOption: (option: Option) => SourcedValue | undefined, c
   return Object.fromEntries(options.map(({ key, name }) => [key, values.get(name)])) as unknown as Config;
 }
 
-interface ConfigFile {
-  readonly path: string;
-  readonly values: ReadonlyMap<string, unknown>;
-}
-
-/** Reads the file that --config or its variable names; undefined if neither is set. */
-function loadConfigFile(sources: ConfigSources): ConfigFile | undefined {
+/** Returns the path of the configuration file; undefined if none is configured. */
+export function pathOfConfigFile(sources: ConfigSources): string | undefined {
   const found = findValue(configFile, sources);
-  if (found === undefined) {
-    return undefined;
-  }
-  const path = checkValue(configFile, ...found, sources.cwd) as string;
-  return { path, values: readConfigFile(path) };
+  return found && (checkValue(configFile, ...found, sources.cwd) as string);
 }
 
-/** Returns the value of an option; undefined if none is set. An empty variable counts as not set. */
-function findValue(
-  { name, env: variable }: Option,
-  { flags, env }: ConfigSources,
-  file?: ConfigFile,
-): SourcedValue | undefined {
+/** Returns the value of a flag or variable; undefined if neither is set. An empty variable counts as not set. */
+function findValue({ name, env: variable }: Option, { flags, env }: ConfigSources): SourcedValue | undefined {
   const fromFlag = (flags as Readonly<Record<string, string | boolean | undefined>>)[name];
   if (fromFlag !== undefined) {
     return [fromFlag, "flag"];
   }
-  const fromEnv = env[variable];
-  if (fromEnv !== undefined && fromEnv !== "") {
-    return [fromEnv, variable];
-  }
-  return file?.values.has(name) === true ? [file.values.get(name), file.path] : undefined;
+  const fromEnv = env[variable] ?? "";
+  return fromEnv === "" ? undefined : [fromEnv, variable];
 }
 
 /** Converts a value to the type of its option. Throws ConfigError if the value is not allowed. */
@@ -118,4 +98,33 @@ function checkValue({ name, type }: Option, value: unknown, source: string, cwd:
 function formatValue(value: unknown): string {
   const text = value === undefined ? "nothing" : JSON.stringify(value);
   return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+}
+
+/** Returns the unchecked values of a configuration file, in YAML or JSON, by option name. Throws ConfigError. */
+function readConfigFile(path: string): ReadonlyMap<string, unknown> {
+  let content: unknown;
+  try {
+    content = yaml().parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    throw new ConfigError(`--config ${path} cannot be read: ${errorMessage(error).replace(/:$/, "")}.`);
+  }
+  if (content !== null && (typeof content !== "object" || Array.isArray(content))) {
+    throw new ConfigError(`--config ${path} must hold option names with their values, in YAML or JSON.`);
+  }
+  return valuesByName(content ?? {}, `--config ${path} has`);
+}
+
+/**
+ * Returns the unchecked values of an object by option name.
+ *
+ * @param messageStart Start of the error message about an unknown name, such as "The settings have".
+ */
+function valuesByName(settings: object, messageStart: string): ReadonlyMap<string, unknown> {
+  const values = new Map<string, unknown>(Object.entries(settings));
+  const unknown = [...values.keys()].find((key) => !options.some(({ name }) => name === key));
+  if (unknown !== undefined) {
+    const suggestion = suggest(unknown, options, ({ name }) => name);
+    throw new ConfigError(`${messageStart} the key "${unknown}", which is not an option${suggestion}.`);
+  }
+  return values;
 }

@@ -17,10 +17,8 @@ const fileNames = {
   restored: "restored",
 } as const;
 
-/** Key of a file in the data directory. */
-export type DataDirFile = keyof typeof fileNames;
+type DataDirFile = keyof typeof fileNames;
 
-/** Returns the path of a file in the data directory. */
 export function pathInDataDir(dataDir: string, file: DataDirFile): string {
   return join(dataDir, fileNames[file]);
 }

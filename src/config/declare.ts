@@ -1,5 +1,11 @@
 /** Declarations of options, and the names and types derived from them. */
+import { InputError } from "../base/errors/start-error.js";
 import type { ValueType } from "./value-types.js";
+
+/** Invalid setting. The message is one sentence with the option, its source and the allowed values. */
+export class ConfigError extends InputError {
+  override readonly name = "ConfigError";
+}
 
 /** Declaration of an option. Its key is the name of the field in the configuration. */
 export interface Declaration {
@@ -15,14 +21,11 @@ export interface Declaration {
   readonly description: string;
 }
 
-/** Prefix of the environment variables of options. */
 export const variablePrefix = "GATEHOUSE_";
 
 type Declarations = Readonly<Record<string, Declaration>>;
 
-/** Names derived from a declaration. */
 export interface Derived<Name extends string> {
-  /** Name of the field in the configuration. */
   readonly key: string;
   readonly name: Name;
   readonly env: string;
@@ -36,7 +39,6 @@ type KebabCase<S extends string> = S extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `-${Lowercase<First>}`}${KebabCase<Rest>}`
   : "";
 
-/** Options of a set of declarations. */
 export type Options<D extends Declarations> = {
   readonly [K in keyof D & string]: D[K] &
     Derived<D[K] extends { readonly name: infer N extends string } ? N : KebabCase<K>>;
@@ -58,37 +60,18 @@ export type SettingsOf<O extends Readonly<Record<string, Option>>> = {
     : never;
 };
 
-/**
- * Completes declarations with the derived names. Throws Error if a default refers to an option that is not declared
- * before.
- */
 export function declareOptions<const D extends Declarations>(declarations: D): Options<D> {
-  const names = new Set<string>();
-  const entries = Object.entries(declarations).map(([key, declaration]): [string, Option] => {
-    const option = declareOption(key, declaration);
-    for (const [, reference = ""] of option.fallback?.matchAll(referencePattern) ?? []) {
-      if (!names.has(reference)) {
-        throw new Error(`The default of --${option.name} names --${reference}, which is not declared before it.`);
-      }
-    }
-    names.add(option.name);
-    return [key, option];
+  const entries = Object.entries(declarations).map(([key, declaration]) => {
+    const { name = key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`) } = declaration;
+    const env = `${variablePrefix}${name.toUpperCase().replaceAll("-", "_")}`;
+    return [key, { env, ...declaration, key, name }] as const;
   });
-  return Object.fromEntries(entries) as Options<D>;
+  return Object.fromEntries(entries) as unknown as Options<D>;
 }
-
-function declareOption(key: string, declaration: Declaration): Option {
-  const { name = key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`) } = declaration;
-  const env = `${variablePrefix}${name.toUpperCase().replaceAll("-", "_")}`;
-  return { env, ...declaration, key, name };
-}
-
-/** Reference to another option in a default, such as `<data-dir>`. */
-const referencePattern = /<([a-z-]+)>/g;
 
 /** Returns the default of an option, with the values of the options that it refers to. */
 export function fallbackOf({ fallback }: Option, valueOf: (name: string) => unknown): string | undefined {
-  return fallback?.replace(referencePattern, (_, name: string) => String(valueOf(name)));
+  return fallback?.replace(/<([a-z-]+)>/g, (_, name: string) => String(valueOf(name)));
 }
 
 /**

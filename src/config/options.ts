@@ -29,7 +29,6 @@ import {
   webAddressLike,
 } from "./value-types.js";
 
-/** Options of `gatehouse start` by field name. */
 export const optionsByKey = declareOptions({
   dataDir: { type: path("DIR"), fallback: "data", description: "Directory of the node's key and database." },
   host: {

@@ -5,14 +5,10 @@ import { createSecureContext } from "node:tls";
 import type { TlsCredentials } from "../base/crypto/certificate.js";
 import { errorMessage } from "../base/errors/error-message.js";
 import { InputError } from "../base/errors/start-error.js";
-import { ConfigError } from "./config-error.js";
 import type { Config } from "./config.js";
+import { ConfigError } from "./declare.js";
 
-/** Paths of the certificate and the key. */
-export interface TlsPaths {
-  readonly cert: string;
-  readonly key: string;
-}
+export type TlsPaths = Readonly<Record<"cert" | "key", string>>;
 
 /** Contents of the files. `certificate` is the first of the chain. */
 export interface TlsFiles {
@@ -60,22 +56,13 @@ export function tlsPaths({
  */
 export async function readTlsFiles(paths: TlsPaths): Promise<TlsFiles> {
   const [cert, key] = await Promise.all([read("--tls-cert", paths.cert), read("--tls-key", paths.key)]);
-  const certificate = orThrow(
-    () => new X509Certificate(cert),
-    (reason) => new TlsFilesError(`--tls-cert holds no certificate (${reason})`, paths.cert),
-  );
-  const privateKey = orThrow(
-    () => createPrivateKey(key),
-    (reason) => new TlsFilesError(`--tls-key holds no private key (${reason})`, paths.key),
-  );
+  const certificate = attempt("--tls-cert holds no certificate", paths.cert, () => new X509Certificate(cert));
+  const privateKey = attempt("--tls-key holds no private key", paths.key, () => createPrivateKey(key));
   if (!certificate.checkPrivateKey(privateKey)) {
     throw new TlsFilesError("--tls-key is not the key of the first certificate in --tls-cert", paths.key);
   }
   // Check the rest of the chain, and keys that TLS rejects as too weak.
-  orThrow(
-    () => createSecureContext({ cert, key }),
-    (reason) => new TlsFilesError(`--tls-cert cannot be used (${reason})`, paths.cert),
-  );
+  attempt("--tls-cert cannot be used", paths.cert, () => createSecureContext({ cert, key }));
   return { credentials: { cert, key }, certificate };
 }
 
@@ -87,11 +74,11 @@ async function read(option: string, path: string): Promise<string> {
   }
 }
 
-/** Returns the created value. Replaces an error of `create` by one with its message as the reason. */
-function orThrow<T>(create: () => T, toError: (reason: string) => Error): T {
+/** Returns the created value. Replaces an error by TlsFilesError with the problem and the reason. */
+function attempt<T>(problem: string, file: string, create: () => T): T {
   try {
     return create();
   } catch (error) {
-    throw toError(errorMessage(error));
+    throw new TlsFilesError(`${problem} (${errorMessage(error)})`, file);
   }
 }

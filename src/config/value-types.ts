@@ -18,7 +18,6 @@ export interface ValueType<T, Input = unknown> {
   resolve?(value: T, cwd: string): T;
 }
 
-/** Returns a type for non-empty text. */
 export const text = (placeholder: string, allowed: string): ValueType<string, string> => ({
   placeholder,
   allowed,
@@ -38,7 +37,6 @@ export const toggle: ValueType<boolean, boolean | "true" | "false"> = {
   schema: (z) => z.union([z.boolean(), z.literal(["true", "false"]).transform((text) => text === "true")]),
 };
 
-/** Returns a type that accepts one of `values`. */
 export const oneOf = <const W extends string>(placeholder: string, values: readonly W[]): ValueType<W, W> => ({
   placeholder,
   // Not with Intl.ListFormat: loading it costs each command 6 MB.
@@ -46,27 +44,23 @@ export const oneOf = <const W extends string>(placeholder: string, values: reado
   schema: (z) => z.literal(values),
 });
 
-/** Type for `on` and `off`. */
 export const onOff: ValueType<boolean, "on" | "off"> = {
   placeholder: "RULE",
   allowed: "on or off",
   schema: (z) => z.literal(["on", "off"]).transform((text) => text === "on"),
 };
 
+type NumberType = ValueType<number, number | string>;
+
 /** Returns a schema for numbers, and for text of decimal digits. Rejects "", "0x10" and "1e3". */
-const numeric = (z: Zod, number: z.ZodType<number, number>) =>
-  z.union([
-    number,
-    z
-      .string()
-      .regex(/^\d+(\.\d+)?$/)
-      .transform(Number)
-      .pipe(number),
-  ]);
+const numeric = (z: Zod, number: z.ZodType<number, number>) => {
+  const text = z.string().regex(/^\d+(\.\d+)?$/);
+  return z.union([number, text.transform(Number).pipe(number)]);
+};
 const integer = (max: number) => (z: Zod) => numeric(z, z.number().int().min(0).max(max));
 
 /** Returns a type for whole numbers from 0 to 1,000,000,000, far below the limits of timers and counters. */
-export const count = (placeholder: string, allowed: string): ValueType<number, number | string> => ({
+export const count = (placeholder: string, allowed: string): NumberType => ({
   placeholder,
   allowed,
   schema: integer(1_000_000_000),
@@ -80,25 +74,21 @@ export const countOrAuto = (placeholder: string, max: number): ValueType<number 
 });
 
 /** Returns a type for whole numbers from `min` to 1,000,000,000, or 0. The error message gives the meaning of 0. */
-export const countFrom = (
-  placeholder: string,
-  min: number,
-  zeroMeaning: string,
-): ValueType<number, number | string> => ({
+export const countFrom = (placeholder: string, min: number, zeroMeaning: string): NumberType => ({
   placeholder,
   allowed: `a whole number from ${min}, or 0 (${zeroMeaning})`,
   schema: (z) => numeric(z, z.union([z.literal(0), z.number().int().min(min).max(1_000_000_000)])),
 });
 
 /** Port number; 0 selects any free port. */
-export const port: ValueType<number, number | string> = {
+export const port: NumberType = {
   placeholder: "PORT",
   allowed: "a whole number from 0 to 65535 (0 takes any free port)",
   schema: integer(65_535),
 };
 
 /** Returns a type for durations that are written in seconds and read in milliseconds. */
-export const secondsAsMs = (min: number, max: number): ValueType<number, number | string> => ({
+export const secondsAsMs = (min: number, max: number): NumberType => ({
   placeholder: "SECONDS",
   allowed: `a number of seconds from ${min} to ${max}`,
   schema: (z) => numeric(z, z.number().min(min).max(max)).transform((seconds) => Math.round(seconds * 1000)),
@@ -112,14 +102,15 @@ export const webAddress: ValueType<string, string> = {
 };
 
 function addressSchema(protocols: readonly string[]) {
+  const isAddress = (address: string): boolean => {
+    const url = URL.canParse(address) ? new URL(address) : undefined;
+    const isPlain = url?.pathname === "/" && url.search === "" && url.hash === "" && url.username === "";
+    return isPlain && protocols.includes(url.protocol);
+  };
   return (z: Zod) =>
     z
       .string()
-      .refine((address) => {
-        const url = URL.canParse(address) ? new URL(address) : undefined;
-        const isPlain = url?.pathname === "/" && url.search === "" && url.hash === "" && url.username === "";
-        return isPlain && protocols.includes(url.protocol);
-      })
+      .refine(isAddress)
       .transform((address) => address.replace(/\/$/, ""));
 }
 
@@ -129,7 +120,6 @@ export const webAddressLike = (example: string): ValueType<string, string> => ({
   allowed: `a URL such as ${example}`,
 });
 
-/** Returns the type `webAddressLike`, extended to WebSocket URLs. */
 export const socketAddressLike = (example: string): ValueType<string, string> => ({
   ...webAddressLike(example),
   schema: addressSchema(["http:", "https:", "ws:", "wss:"]),
@@ -161,22 +151,18 @@ const listOf = (
 ): ValueType<readonly string[], string | readonly string[]> => ({
   placeholder,
   allowed: `a comma-separated list of ${items}`,
-  schema: (z) =>
-    z.union([
-      z
-        .string()
-        .transform((entries) =>
-          entries
-            .split(",")
-            .map((entry) => entry.trim())
-            .filter((entry) => entry !== ""),
-        )
-        .pipe(z.array(item(z))),
-      z.array(item(z)),
-    ]),
+  schema: (z) => {
+    const text = z.string().transform((entries) =>
+      entries
+        .split(",")
+        .map((entry) => entry.trim())
+        .filter((entry) => entry !== ""),
+    );
+    const list = z.array(item(z));
+    return z.union([text.pipe(list), list]);
+  },
 });
 
-/** IPv4 and IPv6 addresses and CIDR ranges. */
 export const addressRanges = listOf("CIDRS", "addresses and CIDR ranges", (z) =>
   z.string().refine((entry) => {
     const [address = "", prefix, ...rest] = entry.split("/");
@@ -192,5 +178,4 @@ export const notaryKeys = listOf("KEYS", "keys such as 1:02ab…, 1 (secp256k1) 
   z.string().regex(/^1:[0-9a-f]{66}$/),
 );
 
-/** Host names as in certificates. */
 export const hostNames = listOf("NAMES", "host names in lower case", (z) => z.string().regex(/^[a-z0-9.-]{1,253}$/));

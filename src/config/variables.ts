@@ -1,10 +1,8 @@
 /** Access to the environment, and the check for unknown variables with the prefix of the options. */
-import { ConfigError } from "./config-error.js";
-import { variablePrefix } from "./declare.js";
+import { closestMatch } from "leven";
+import { ConfigError, variablePrefix } from "./declare.js";
 import { configFile, options } from "./options.js";
-import { suggest } from "./suggest.js";
 
-/** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Returns the environment of the process, without service links. */
@@ -54,4 +52,19 @@ export function rejectUnknownVariables(env: Environment, others: readonly string
 /** Returns a variable with the option name that it would stand for, in which misspellings are searched. */
 function toCandidate(env: string) {
   return { env, name: env.slice(variablePrefix.length).toLowerCase().replaceAll("_", "-") };
+}
+
+/**
+ * Returns the end of an error message, with the option closest to an unknown name; empty if no name is close. At most a
+ * quarter of the characters, rounded up, may differ.
+ */
+export function suggest<O extends { readonly name: string }>(
+  unknownName: string,
+  options: readonly O[],
+  show: (option: O) => string,
+): string {
+  const names = options.map(({ name }) => name);
+  const nearest = closestMatch(unknownName.toLowerCase(), names, { maxDistance: Math.ceil(unknownName.length / 4) });
+  const option = options.find(({ name }) => name === nearest);
+  return option === undefined ? "" : `; did you mean ${show(option)}`;
 }

@@ -9,7 +9,7 @@ import { readSettings, type Settings } from "../config/config.js";
 import { countProcessErrors, createProcessErrors } from "../health/process-errors.js";
 import { startNode } from "../node/node.js";
 
-export { ConfigError } from "../config/config-error.js";
+export { ConfigError } from "../config/declare.js";
 export { StartError };
 /** Key of the caller in the context values of a call: `contextValues.set(callerKey, { address, identity })`. */
 export { callerKey } from "../rpc/connect/routes.js";

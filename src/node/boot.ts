@@ -13,7 +13,7 @@ import { createChainStore } from "../chain/chain-store.js";
 import type { ChainStore } from "../chain/blocks/store.js";
 import type { ChainHead } from "../chain/blocks/store-types.js";
 import type { HeldLease } from "../chain/writer/writer-lease-store.js";
-import { readGenesisFile } from "../config/genesis-file.js";
+import { readGenesisFile } from "../config/input-files.js";
 import { findFile } from "../config/data-dir-files.js";
 import type { Database } from "../db/queries/database.js";
 import type { SharedSubsystem } from "../health/shared-subsystem.js";

@@ -99,8 +99,8 @@ const forbiddenImports: readonly ForbiddenImport[] = [
   unlisted(
     "a module of the command line → commands of another",
     "cli/doctor/plant.ts",
-    "../data/node-config.js",
-    "src/cli/data/node-config.ts",
+    "../data/database.js",
+    "src/cli/data/database.ts",
   ),
   unlisted(
     "cli → the part of the client that calls nodes",

@@ -38,7 +38,7 @@ received, 14 bytes in total
   );
 });
 
-test("attest verify rejects untrusted and old attestations with code 1, and invalid input with code 2", async (t) => {
+test("attest verify rejects untrusted and old attestations with code 1", async (t) => {
   const file = join(await temporaryDirectory(t), "hex");
   await writeFile(file, buildPresentation().toString("hex"));
   const untrusted = await runCli(["attest", "verify", file]);
@@ -47,6 +47,4 @@ test("attest verify rejects untrusted and old attestations with code 1, and inva
   const old = await runCli(["attest", "verify", file, "--notary-keys", notaryKey, "--max-age", "1", "--json"]);
   t.is(old.code, 1);
   t.like(JSON.parse(old.stdout), { valid: false, errorCode: "INVALID_ATTESTATION" });
-  t.is((await runCli(["attest", "verify", "/nowhere"])).code, 2);
-  t.is((await runCli(["attest", "verify", file, "--max-age", "x"])).code, 2);
 });

@@ -4,8 +4,11 @@ import { once } from "node:events";
 import { open, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
+import { testKey } from "../helpers/chain/keys.js";
+import { testNetwork } from "../helpers/chain/transactions.js";
+import { startWithUsers } from "../helpers/nodes/cli-users.js";
 import { runCli, runCliProcess } from "../helpers/nodes/run-cli.js";
-import { sampleGenesis, startMember } from "../helpers/nodes/start-node.js";
+import { sampleGenesis } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 /** Starts a TCP server that calls `onRequest` for the first data of each connection. Returns its URL. */
@@ -23,13 +26,10 @@ async function startListener(t: Teardown, onRequest: (socket: Socket) => void): 
 const httpResponse = (head: string, body = ""): string =>
   `HTTP/1.1 ${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
+const incomplete = /closed the connection before the response was complete/;
 const misbehaviors: readonly (readonly [name: string, onRequest: (socket: Socket) => void, message: RegExp])[] = [
-  ["closes the connection", (socket) => socket.end(), /closed the connection before the response was complete/],
-  [
-    "resets the connection",
-    (socket) => socket.resetAndDestroy(),
-    /closed the connection before the response was complete/,
-  ],
+  ["closes the connection", (socket) => socket.end(), incomplete],
+  ["resets the connection", (socket) => socket.resetAndDestroy(), incomplete],
   [
     "closes the connection within the head",
     (socket) => socket.end("HTTP/1.1 200 OK\r\nContent-"),
@@ -38,17 +38,17 @@ const misbehaviors: readonly (readonly [name: string, onRequest: (socket: Socket
   [
     "closes the connection within the body",
     (socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"),
-    /closed the connection before the response was complete/,
+    incomplete,
   ],
   [
     "closes the connection within a chunk",
     (socket) => socket.end("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"),
-    /closed the connection before the response was complete/,
+    incomplete,
   ],
   [
     "switches to another protocol",
     (socket) => socket.end("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: moon\r\n\r\n"),
-    /closed the connection before the response was complete/,
+    incomplete,
   ],
   ["is not a node", (socket) => socket.end(httpResponse("502 Bad Gateway", "<html>")), /is not a node \(status 502\)/],
   ["does not speak HTTP", (socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"), /does not speak HTTP/],
@@ -116,58 +116,89 @@ test("a command ends with code 1 and an error if the event loop is empty before 
   t.regex(stderr, /^gatehouse: The command ended before it was done/);
 });
 
-test("--json prints an error as one object on stderr, with the reason of the node if there is one", async (t) => {
-  const { rpcUrl } = await startMember(t);
-  const missing = `stor-${"0".repeat(40)}`;
-  for (const [args, exitCode, errorCode, message] of [
-    [
-      ["storage", "get", missing, "--node", rpcUrl],
-      1,
-      "NOT_FOUND",
-      /^The node rejected the request: There is no storage program/,
-    ],
-    [["tx", "status", "0x1", "--node", rpcUrl], 1, "INVALID_REQUEST", /^The node rejected the request: /],
-    [["health", "--node", "http://127.0.0.1:1"], 3, "UNREACHABLE", /connection refused\.$/],
-    [["peers", "book", "--data-dir", "/nowhere"], 3, "UNREACHABLE", /^No node responds at \/nowhere\/control\.sock/],
-    [["health", "--moon"], 2, "WRONG_USAGE", /^Unknown option '--moon'.* See: gatehouse health --help$/],
-    [
-      ["storage", "create"],
-      2,
-      "WRONG_USAGE",
-      /^Missing required argument 'NAME'\. See: gatehouse storage create --help$/,
-    ],
-    [["moon"], 2, "WRONG_USAGE", /^Unknown command 'moon'.* See: gatehouse --help$/],
-    [["devnet", "--nodes", "0"], 2, "WRONG_USAGE", /whole number from 1 to 16/],
-    [["start", "--rpc-port", "x"], 2, "WRONG_USAGE", /^--rpc-port must be/],
-  ] as const) {
-    const { code, stdout, stderr } = await runCli([...args, "--json"]);
-    const printed = JSON.parse(stderr) as { error: string; errorCode: string; exitCode: number };
-    t.is(code, exitCode, stderr);
-    t.like(printed, { exitCode, errorCode });
-    t.regex(printed.error, message);
+/** Values of capitalized words in the commands below. */
+const words: Readonly<Record<string, string>> = {
+  ABSENT: `stor-${"0".repeat(40)}`,
+  NETWORK: testNetwork,
+  OTHER: `0x${"1".repeat(64)}`,
+  OWNER: testKey(2).publicKey,
+  NOWHERE: "http://127.0.0.1:1",
+  SPACE: " ",
+};
+
+/** Commands with the error code and the message. */
+const failures: readonly (readonly [command: string, errorCode: string, message: RegExp])[] = [
+  ["storage get ABSENT", "NOT_FOUND", /^The node rejected the request: There is no storage program/],
+  ["tx status 0x1", "INVALID_REQUEST", /^The node rejected the request: /],
+  ["search SPACE", "INVALID_REQUEST", /The query must not consist of spaces only\. \(INVALID_REQUEST\)$/],
+  ["watch --address stor-1", "INVALID_REQUEST", /addresses must be stor- and 40 lower-case hex digits, not "stor-1"/],
+  ["health --node NOWHERE", "UNREACHABLE", /^No node responds at http:\/\/127\.0\.0\.1:1: connection refused\.$/],
+  ["peers --node NOWHERE", "UNREACHABLE", /connection refused\.$/],
+  ["search 2 --node NOWHERE", "UNREACHABLE", /connection refused\.$/],
+  ["watch --node NOWHERE", "UNREACHABLE", /connection refused\.$/],
+  ["storage get ABSENT --verify NETWORK --node NOWHERE", "UNREACHABLE", /^No node responds at /],
+  ["join NOWHERE --data-dir /nowhere --yes", "UNREACHABLE", /connection refused\.$/],
+  ["peers book --data-dir /nowhere", "UNREACHABLE", /^No node responds at \/nowhere\/control\.sock/],
+  ["health --node nonsense", "WRONG_USAGE", /^--node must be a URL such as/],
+  ["health --moon", "WRONG_USAGE", /^Unknown option '--moon'.* See: gatehouse health --help$/],
+  ["storage create", "WRONG_USAGE", /^Missing required argument 'NAME'\. See: gatehouse storage create --help$/],
+  ["moon", "WRONG_USAGE", /^Unknown command 'moon'.* See: gatehouse --help$/],
+  ["start --rpc-port x", "WRONG_USAGE", /^--rpc-port must be/],
+  ["doctor --rpc-port x", "WRONG_USAGE", /^--rpc-port must be/],
+  ["devnet --nodes 0", "WRONG_USAGE", /whole number from 1 to 16/],
+  ["report signaling ready --lease 100000", "WRONG_USAGE", /It must be a whole number from 1 to 3600\./],
+  ["report signaling ready --lease 0", "WRONG_USAGE", /whole number from 1 to 3600\./],
+  ["report signaling ready --port 65536", "WRONG_USAGE", /whole number from 1 to 65535\./],
+  ["report signaling ready --requested-port x", "WRONG_USAGE", /whole number from 1 to 65535\./],
+  ["light --port 65536", "WRONG_USAGE", /whole number from 0 to 65535\./],
+  ["watch --count 1000000000", "WRONG_USAGE", /whole number from 0 to 999999999\./],
+  ["attest verify file --max-age 10000000000", "WRONG_USAGE", /whole number from 0 to 999999999\./],
+  ["attest verify file --max-age x", "WRONG_USAGE", /whole number from 0 to 999999999\./],
+  ["storage create a", "WRONG_USAGE", /--key FILE is required to sign; create a key with: gatehouse keygen/],
+  ["storage set ABSENT a text", "WRONG_USAGE", /VALUE must be JSON, not text; put a string in quotes: '"text"'/],
+  ["storage set ABSENT a 1 --index -1", "WRONG_USAGE", /whole number from 0/],
+  ["storage write ABSENT", "WRONG_USAGE", /One of --data, --file and --binary is required/],
+  ["storage create a --data 1 --file x", "WRONG_USAGE", /--data and --file exclude each other/],
+  ["storage create a --data 1 --binary x", "WRONG_USAGE", /--data and --binary exclude each other/],
+  ["storage create a --allow 0x1", "WRONG_USAGE", /require --access/],
+  ["storage create a --access restricted --group team", "WRONG_USAGE", /--group must be NAME:read,write:KEY,KEY/],
+  ["storage create a --file /nowhere", "WRONG_USAGE", /The file \/nowhere cannot be read/],
+  ["storage delete ABSENT --index 1", "WRONG_USAGE", /--index requires a FIELD/],
+  ["storage search notes --verify NETWORK", "WRONG_USAGE", /A list cannot be proved/],
+  ["storage list OWNER --verify NETWORK", "WRONG_USAGE", /A list cannot be proved/],
+  ["storage get ABSENT --save proof.json", "WRONG_USAGE", /--save requires --verify/],
+  ["zk root --max-age 5", "WRONG_USAGE", /--max-age requires --verify/],
+  ["storage get ABSENT --verify 0x1", "WRONG_USAGE", /--verify must be the hash of a genesis/],
+  ["storage get ABSENT --verify NETWORK --network OTHER", "WRONG_USAGE", /name different networks/],
+  ["storage get ABSENT --verify NETWORK --node nonsense", "WRONG_USAGE", /--node must be a URL/],
+  ["identity headers --network mainnet --key ALICE", "WRONG_USAGE", /64 lower-case hex digits, not "mainnet"/],
+  ["verify none --genesis NETWORK", "WRONG_USAGE", /cannot be read/],
+];
+const exitCodes: Readonly<Record<string, number>> = { WRONG_USAGE: 2, UNREACHABLE: 3 };
+
+test("an error is one line on stderr or, with --json, one object with the reason of the node if there is one", async (t) => {
+  const { dir, nobody } = await startWithUsers(t);
+  for (const [command, errorCode, message] of failures) {
+    const args = command.split(" ").map((word) => (word === "ALICE" ? join(dir, "alice.key") : (words[word] ?? word)));
+    const { code, stdout, stderr } = await nobody(...args, "--json");
+    const { error, ...rest } = JSON.parse(stderr) as { error: string; errorCode: string; exitCode: number };
+    t.deepEqual(rest, { errorCode, exitCode: code! }, stderr);
+    t.is(code, exitCodes[errorCode] ?? 1, stderr);
+    t.regex(error, message);
     t.is(stdout, "");
-    // Without --json, the command prints the same message.
-    t.is((await runCli(args)).stderr, `gatehouse: ${printed.error}\n`);
+    t.is((await nobody(...args)).stderr, `gatehouse: ${error}\n`);
   }
   const { stderr } = await runCli(["start", "--rpc-port", "x"], { env: { GATEHOUSE_JSON: "true" } });
   t.like(JSON.parse(stderr), { exitCode: 2 });
 });
 
+const startQuietly = ["start", "--rpc-port", "0", "--omni-port", "0", "--log-level", "fatal"];
+
 test("a missing or invalid file ends any command with code 2", async (t) => {
   const dir = await temporaryDirectory(t);
   const [missing, invalid] = [join(dir, "missing"), join(dir, "invalid")];
   await writeFile(invalid, "no JSON {", { mode: 0o600 });
-  const start = [
-    "start",
-    "--data-dir",
-    join(dir, "data"),
-    "--rpc-port",
-    "0",
-    "--omni-port",
-    "0",
-    "--log-level",
-    "fatal",
-  ];
+  const start = [...startQuietly, "--data-dir", join(dir, "data")];
   for (const path of [missing, invalid]) {
     for (const args of [
       [...start, "--config", path],
@@ -187,47 +218,22 @@ test("a missing or invalid file ends any command with code 2", async (t) => {
   }
 });
 
-test("start rejects a peers file whose URL does not match --omni-tls with code 2", async (t) => {
+test("start rejects addresses and followers that do not match the use of TLS, with code 2", async (t) => {
   const dir = await temporaryDirectory(t);
   const peers = join(dir, "peers.json");
   await writeFile(peers, '[{"url":"http://node.example:53551"}]');
-  const ports = ["--rpc-port", "0", "--omni-port", "0", "--log-level", "fatal"];
-  const { code, stderr } = await runCli(["start", "--data-dir", join(dir, "data"), "--peers", peers, ...ports]);
-  t.is(code, 2, stderr);
-  t.is(
-    stderr,
-    `gatehouse: The peers file ${peers} is invalid. The address "http://node.example:53551" must begin with https://, ` +
-      "as nodes of this network use TLS.\n",
-  );
-});
-
-test("start rejects an invalid --omni-url, and listed followers without TLS, with code 2", async (t) => {
-  const dir = await temporaryDirectory(t);
-  const ports = ["--rpc-port", "0", "--omni-port", "0", "--log-level", "fatal"];
   for (const [flags, message] of [
+    [
+      ["--peers", peers],
+      `The peers file ${peers} is invalid. The address "http://node.example:53551" must begin with https://, as nodes ` +
+        "of this network use TLS.\n",
+    ],
     [["--omni-url", "https://node.example:0"], "--omni-url is invalid."],
     [["--followers", "listed", "--omni-tls", "off"], "--followers listed requires --omni-tls on"],
   ] as const) {
-    const { code, stderr } = await runCliProcess(["start", "--data-dir", join(dir, "data"), ...ports, ...flags]);
+    const { code, stderr } = await runCliProcess([...startQuietly, "--data-dir", join(dir, "data"), ...flags]);
     t.is(code, 2, stderr);
     t.true(stderr.startsWith(`gatehouse: ${message}`), stderr);
-  }
-});
-
-test("commands reject numbers outside their ranges with code 2, and name the range", async (t) => {
-  const report = ["report", "signaling", "ready"];
-  for (const [args, flag, value, range] of [
-    [report, "--lease", "100000", "1 to 3600"],
-    [report, "--lease", "0", "1 to 3600"],
-    [report, "--port", "65536", "1 to 65535"],
-    [report, "--requested-port", "x", "1 to 65535"],
-    [["light"], "--port", "65536", "0 to 65535"],
-    [["watch"], "--count", "1000000000", "0 to 999999999"],
-    [["attest", "verify", "file"], "--max-age", "10000000000", "0 to 999999999"],
-  ] as const) {
-    const { code, stderr } = await runCli([...args, flag, value]);
-    t.is(code, 2, stderr);
-    t.true(stderr.includes(`It must be a whole number from ${range}.`), stderr);
   }
 });
 

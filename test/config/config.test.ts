@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { parse as parseYaml } from "yaml";
 import { type Config, type ConfigSources, loadConfig, readSettings, type Settings } from "../../src/config/config.js";
 import { configSchema } from "../../tools/docs/config-schema.js";
-import { ConfigError } from "../../src/config/config-error.js";
+import { ConfigError } from "../../src/config/declare.js";
 import { options } from "../../src/config/options.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
@@ -15,131 +15,82 @@ const isConfigFile = new Ajv().compile(JSON.parse(configSchema()) as object);
 const load = (sources: Partial<ConfigSources> = {}): Config =>
   loadConfig({ flags: {}, env: {}, cwd: "/srv/node", ...sources });
 
-test("the configuration consists of defaults if no option is set", (t) => {
-  t.deepEqual(load(), {
-    dataDir: "/srv/node/data",
-    host: "::",
-    rpcPort: 53550,
-    omniPort: 53551,
-    metricsEnabled: false,
-    otlpEndpoint: undefined,
-    mcpEnabled: false,
-    metricsPort: 9090,
-    mcpPort: 3001,
-    publicUrl: undefined,
-    genesisFile: undefined,
-    peersFile: undefined,
-    omniUrl: undefined,
-    omniTls: true,
-    edge: "compiled",
-    followers: undefined,
-    allowPrivatePeers: false,
-    tlsCertFile: undefined,
-    tlsKeyFile: undefined,
-    controlSocket: "/srv/node/data/control.sock",
-    controlPort: undefined,
-    databaseUrl: "sqlite:/srv/node/data/gatehouse.sqlite",
-    role: "writer",
-    recover: false,
-    workers: 1,
-    sync: "auto",
-    snapshotEvery: 1000,
-    retainBlocks: 0,
-    trustedProxies: [],
-    identityMode: "signed",
-    identityForm: "any",
-    rateLimitPerMinute: 2000,
-    senderBytesPerMinute: 8_388_608,
-    senderProgramsPerMinute: 60,
-    senderLeavesPerMinute: 60,
-    writers: "open",
-    writersFile: undefined,
-    rateLimitExempt: ["127.0.0.0/8", "::1/128"],
-    connectionsPerAddress: 256,
-    streamsPerAddress: 100,
-    memoryMib: 0,
-    portDrift: "allow",
-    loopIntervalMs: 5000,
-    logLevel: "info",
-    json: false,
-    tlsnotaryEnabled: false,
-    notaryKeys: [],
-    attestationMaxAgeS: 0,
-    attestationServers: [],
-    notaryUrl: undefined,
-    notaryPublicUrl: undefined,
-    notaryProxyUrl: undefined,
-  });
-});
+/** Default value of each option, another value as text, and that value in the configuration. */
+const values: Readonly<Record<string, readonly [fallback: unknown, text: string, value: unknown]>> = {
+  "data-dir": ["/srv/node/data", "/d", "/d"],
+  host: ["::", "0.0.0.0", "0.0.0.0"],
+  "rpc-port": [53550, "1", 1],
+  "omni-port": [53551, "2", 2],
+  "metrics-enabled": [false, "true", true],
+  "otlp-endpoint": [undefined, "http://127.0.0.1:4318", "http://127.0.0.1:4318"],
+  "mcp-enabled": [false, "true", true],
+  "metrics-port": [9090, "3", 3],
+  "mcp-port": [3001, "0", 0],
+  "public-url": [undefined, "https://n.example:9/", "https://n.example:9"],
+  genesis: [undefined, "g.json", "/srv/node/g.json"],
+  peers: [undefined, "p.json", "/srv/node/p.json"],
+  "omni-url": [undefined, "https://n.example:8", "https://n.example:8"],
+  "omni-tls": [true, "off", false],
+  followers: [undefined, "listed", "listed"],
+  "allow-private-peers": [false, "true", true],
+  "tls-cert": [undefined, "c.pem", "/srv/node/c.pem"],
+  "tls-key": [undefined, "k.pem", "/srv/node/k.pem"],
+  "control-socket": ["/srv/node/data/control.sock", "s", "/srv/node/s"],
+  "control-port": [undefined, "4", 4],
+  database: ["sqlite:/srv/node/data/gatehouse.sqlite", "sqlite:x/y.db", "sqlite:/srv/node/x/y.db"],
+  role: ["writer", "reader", "reader"],
+  workers: [1, "4", 4],
+  edge: ["compiled", "express", "express"],
+  recover: [false, "true", true],
+  sync: ["auto", "blocks", "blocks"],
+  "snapshot-every": [1000, "0", 0],
+  "retain-blocks": [0, "256", 256],
+  "trusted-proxies": [[], "10.0.0.0/8, ::1", ["10.0.0.0/8", "::1"]],
+  "identity-mode": ["signed", "trusted-header", "trusted-header"],
+  "identity-form": ["any", "network", "network"],
+  "rate-limit": [2000, "0", 0],
+  "rate-limit-exempt": [["127.0.0.0/8", "::1/128"], "192.0.2.1", ["192.0.2.1"]],
+  "sender-bytes-per-minute": [8_388_608, "1000000", 1_000_000],
+  "sender-programs-per-minute": [60, "5", 5],
+  "sender-leaves-per-minute": [60, "7", 7],
+  writers: ["open", "listed", "listed"],
+  "writers-file": [undefined, "writers.json", "/srv/node/writers.json"],
+  "connections-per-address": [256, "0", 0],
+  "streams-per-address": [100, "7", 7],
+  memory: [0, "256", 256],
+  "port-drift": ["allow", "deny", "deny"],
+  "loop-interval": [5000, "0.5", 500],
+  "log-level": ["info", "silent", "silent"],
+  json: [false, "true", true],
+  "tlsnotary-enabled": [false, "true", true],
+  "notary-keys": [[], `1:02${"a".repeat(64)}`, [`1:02${"a".repeat(64)}`]],
+  "attestation-max-age": [0, "60", 60],
+  "attestation-servers": [[], "a.example, b.example", ["a.example", "b.example"]],
+  "notary-url": [undefined, "http://127.0.0.1:7047", "http://127.0.0.1:7047"],
+  "notary-public-url": [undefined, "wss://n.example:7047/", "wss://n.example:7047"],
+  "notary-proxy-url": [undefined, "ws://n.example:55688", "ws://n.example:55688"],
+};
 
-test("every option can be set by a flag, a variable, a key of the file or a setting", async (t) => {
-  const values: Record<string, [text: string, key: keyof Config, value: unknown]> = {
-    "data-dir": ["/d", "dataDir", "/d"],
-    host: ["0.0.0.0", "host", "0.0.0.0"],
-    "rpc-port": ["1", "rpcPort", 1],
-    "omni-port": ["2", "omniPort", 2],
-    "metrics-enabled": ["true", "metricsEnabled", true],
-    "otlp-endpoint": ["http://127.0.0.1:4318", "otlpEndpoint", "http://127.0.0.1:4318"],
-    "mcp-enabled": ["true", "mcpEnabled", true],
-    "metrics-port": ["3", "metricsPort", 3],
-    "mcp-port": ["0", "mcpPort", 0],
-    "public-url": ["https://n.example:9/", "publicUrl", "https://n.example:9"],
-    genesis: ["g.json", "genesisFile", "/srv/node/g.json"],
-    peers: ["p.json", "peersFile", "/srv/node/p.json"],
-    "omni-url": ["https://n.example:8", "omniUrl", "https://n.example:8"],
-    "omni-tls": ["off", "omniTls", false],
-    followers: ["listed", "followers", "listed"],
-    "allow-private-peers": ["true", "allowPrivatePeers", true],
-    "tls-cert": ["c.pem", "tlsCertFile", "/srv/node/c.pem"],
-    "tls-key": ["k.pem", "tlsKeyFile", "/srv/node/k.pem"],
-    "control-socket": ["s", "controlSocket", "/srv/node/s"],
-    "control-port": ["4", "controlPort", 4],
-    database: ["sqlite:x/y.db", "databaseUrl", "sqlite:/srv/node/x/y.db"],
-    role: ["reader", "role", "reader"],
-    workers: ["4", "workers", 4],
-    edge: ["express", "edge", "express"],
-    recover: ["true", "recover", true],
-    sync: ["blocks", "sync", "blocks"],
-    "snapshot-every": ["0", "snapshotEvery", 0],
-    "retain-blocks": ["256", "retainBlocks", 256],
-    "trusted-proxies": ["10.0.0.0/8, ::1", "trustedProxies", ["10.0.0.0/8", "::1"]],
-    "identity-mode": ["trusted-header", "identityMode", "trusted-header"],
-    "identity-form": ["network", "identityForm", "network"],
-    "rate-limit": ["0", "rateLimitPerMinute", 0],
-    "rate-limit-exempt": ["192.0.2.1", "rateLimitExempt", ["192.0.2.1"]],
-    "sender-bytes-per-minute": ["1000000", "senderBytesPerMinute", 1_000_000],
-    "sender-programs-per-minute": ["5", "senderProgramsPerMinute", 5],
-    "sender-leaves-per-minute": ["7", "senderLeavesPerMinute", 7],
-    writers: ["listed", "writers", "listed"],
-    "writers-file": ["writers.json", "writersFile", "/srv/node/writers.json"],
-    "connections-per-address": ["0", "connectionsPerAddress", 0],
-    "streams-per-address": ["7", "streamsPerAddress", 7],
-    memory: ["256", "memoryMib", 256],
-    "port-drift": ["deny", "portDrift", "deny"],
-    "loop-interval": ["0.5", "loopIntervalMs", 500],
-    "log-level": ["silent", "logLevel", "silent"],
-    json: ["true", "json", true],
-    "tlsnotary-enabled": ["true", "tlsnotaryEnabled", true],
-    "notary-keys": [`1:02${"a".repeat(64)}`, "notaryKeys", [`1:02${"a".repeat(64)}`]],
-    "attestation-max-age": ["60", "attestationMaxAgeS", 60],
-    "attestation-servers": ["a.example, b.example", "attestationServers", ["a.example", "b.example"]],
-    "notary-url": ["http://127.0.0.1:7047", "notaryUrl", "http://127.0.0.1:7047"],
-    "notary-public-url": ["wss://n.example:7047/", "notaryPublicUrl", "wss://n.example:7047"],
-    "notary-proxy-url": ["ws://n.example:55688", "notaryProxyUrl", "ws://n.example:55688"],
-  };
+test("every option has its default, and can be set by a flag, a variable, a key of the file or a setting", async (t) => {
   t.deepEqual(
     Object.keys(values),
     options.map(({ name }) => name),
   );
+  const defaults = Object.fromEntries(options.map(({ key, name }) => [key, values[name]![0]]));
+  t.deepEqual<object, object>(load(), defaults);
   const file = join(await temporaryDirectory(t), "config.json");
-  for (const { name, env } of options) {
-    const [text, key, value] = values[name]!;
-    t.deepEqual(load({ flags: { [name]: text } })[key], value, `flag ${name}`);
-    t.deepEqual(load({ env: { [env]: text } })[key], value, env);
+  for (const { name, key, env } of options) {
+    const [, text, value] = values[name]!;
     await writeFile(file, JSON.stringify({ [name]: text }));
-    t.deepEqual(load({ flags: { config: file } })[key], value, `file ${name}`);
-    t.deepEqual(load({ env: { GATEHOUSE_CONFIG: file } })[key], value, `file ${name}`);
-    t.deepEqual(readSettings({ [name]: text }, "/srv/node")[key], value, `setting ${name}`);
+    for (const [source, config] of Object.entries({
+      flag: load({ flags: { [name]: text } }),
+      variable: load({ env: { [env]: text } }),
+      "file of --config": load({ flags: { config: file } }),
+      "file of GATEHOUSE_CONFIG": load({ env: { GATEHOUSE_CONFIG: file } }),
+      setting: readSettings({ [name]: text }, "/srv/node"),
+    })) {
+      t.deepEqual(config[key as keyof Config], value, `${source} ${name}`);
+    }
     t.true(isConfigFile({ [name]: text }), `schema ${name}`);
     t.false(isConfigFile({ [name]: {} }), `schema ${name}`);
   }
@@ -236,70 +187,47 @@ test("a file may have lists, numbers and booleans in YAML form, and may be empty
   t.is(load({ flags: { config: file } }).rpcPort, 53550);
 });
 
-const rejects = test.macro({
-  exec(t, sources: Partial<ConfigSources>, message: string) {
-    t.throws(() => load(sources), { instanceOf: ConfigError, message });
-  },
-  title: (_, __, message: string) => `rejects with: ${message}`,
-});
-
 const port = "a whole number from 0 to 65535 (0 takes any free port)";
-test(rejects, { flags: { "rpc-port": "70000" } }, `--rpc-port must be ${port}, not "70000".`);
-test(rejects, { flags: { "rpc-port": "1e3" } }, `--rpc-port must be ${port}, not "1e3".`);
-test(rejects, { flags: { "rpc-port": "0x10" } }, `--rpc-port must be ${port}, not "0x10".`);
-test(rejects, { flags: { "rpc-port": "-1" } }, `--rpc-port must be ${port}, not "-1".`);
-test(rejects, { flags: { "rpc-port": "8.5" } }, `--rpc-port must be ${port}, not "8.5".`);
-test(rejects, { env: { GATEHOUSE_MCP_PORT: "x" } }, `--mcp-port (from GATEHOUSE_MCP_PORT) must be ${port}, not "x".`);
-test(rejects, { flags: { "port-drift": "maybe" } }, '--port-drift must be allow or deny, not "maybe".');
-test(
-  rejects,
-  { env: { TLSNOTARY_ENABLED: "yes" } },
-  '--tlsnotary-enabled (from TLSNOTARY_ENABLED) must be true or false, not "yes".',
-);
-test(
-  rejects,
-  { flags: { "trusted-proxies": "10.0.0.0/33" } },
-  '--trusted-proxies must be a comma-separated list of addresses and CIDR ranges, not "10.0.0.0/33".',
-);
-test(
-  rejects,
-  { flags: { database: "mysql://x" } },
-  "--database must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/NAME, or several of these with commas between " +
-    'them, not "mysql://x".',
-);
-test(
-  rejects,
-  { flags: { "public-url": "http://a:1/path" } },
-  '--public-url must be http:// or https://, a host and a port, without a path, not "http://a:1/path".',
-);
-test(
-  rejects,
-  { flags: { "loop-interval": "0" } },
-  '--loop-interval must be a number of seconds from 0.05 to 3600, not "0".',
-);
-test(rejects, { flags: { host: "" } }, '--host must be an IP address or a host name, not "".');
+const unknown = (name: string): string => `The environment has the variable ${name}, which is not an option`;
 
-test(
-  rejects,
-  { env: { GATEHOUSE_RPC_PROT: "1" } },
-  "The environment has the variable GATEHOUSE_RPC_PROT, which is not an option; did you mean GATEHOUSE_RPC_PORT.",
-);
-test(
-  rejects,
-  { env: { GATEHOUSE_TLSNOTARY_ENABLED: "true" } },
-  "The environment has the variable GATEHOUSE_TLSNOTARY_ENABLED, which is not an option; did you mean TLSNOTARY_ENABLED.",
-);
-test(
-  rejects,
-  { env: { GATEHOUSE_CONFIGS: "file" } },
-  "The environment has the variable GATEHOUSE_CONFIGS, which is not an option; did you mean GATEHOUSE_CONFIG.",
-);
-test(
-  rejects,
-  { env: { GATEHOUSE_NODE: "http://127.0.0.1:53550" } },
-  "The environment has the variable GATEHOUSE_NODE, which is not an option.",
-);
-test(rejects, { flags: { config: "" } }, '--config must be a path, not "".');
+test("rejects values that are not allowed, and unknown variables", (t) => {
+  for (const [sources, message] of [
+    ...["70000", "1e3", "0x10", "-1", "8.5"].map(
+      (text) => [{ flags: { "rpc-port": text } }, `--rpc-port must be ${port}, not "${text}".`] as const,
+    ),
+    [{ env: { GATEHOUSE_MCP_PORT: "x" } }, `--mcp-port (from GATEHOUSE_MCP_PORT) must be ${port}, not "x".`],
+    [{ flags: { "port-drift": "maybe" } }, '--port-drift must be allow or deny, not "maybe".'],
+    [
+      { env: { TLSNOTARY_ENABLED: "yes" } },
+      '--tlsnotary-enabled (from TLSNOTARY_ENABLED) must be true or false, not "yes".',
+    ],
+    [
+      { flags: { "trusted-proxies": "10.0.0.0/33" } },
+      '--trusted-proxies must be a comma-separated list of addresses and CIDR ranges, not "10.0.0.0/33".',
+    ],
+    [
+      { flags: { database: "mysql://x" } },
+      "--database must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/NAME, or several of these with commas " +
+        'between them, not "mysql://x".',
+    ],
+    [
+      { flags: { "public-url": "http://a:1/path" } },
+      '--public-url must be http:// or https://, a host and a port, without a path, not "http://a:1/path".',
+    ],
+    [{ flags: { "loop-interval": "0" } }, '--loop-interval must be a number of seconds from 0.05 to 3600, not "0".'],
+    [{ flags: { host: "" } }, '--host must be an IP address or a host name, not "".'],
+    [{ flags: { config: "" } }, '--config must be a path, not "".'],
+    [{ env: { GATEHOUSE_RPC_PROT: "1" } }, `${unknown("GATEHOUSE_RPC_PROT")}; did you mean GATEHOUSE_RPC_PORT.`],
+    [
+      { env: { GATEHOUSE_TLSNOTARY_ENABLED: "true" } },
+      `${unknown("GATEHOUSE_TLSNOTARY_ENABLED")}; did you mean TLSNOTARY_ENABLED.`,
+    ],
+    [{ env: { GATEHOUSE_CONFIGS: "file" } }, `${unknown("GATEHOUSE_CONFIGS")}; did you mean GATEHOUSE_CONFIG.`],
+    [{ env: { GATEHOUSE_NODE: "http://127.0.0.1:53550" } }, `${unknown("GATEHOUSE_NODE")}.`],
+  ] as const) {
+    t.throws(() => load(sources), { instanceOf: ConfigError, message });
+  }
+});
 
 test("ignores empty variables, variables of other code and variables of other programs", (t) => {
   const env = { GATEHOUSE_NODE: "http://127.0.0.1:1", GATEHOUSE_RPC_PROT: "", PATH: "/bin", OTEL_SERVICE_NAME: "x" };
@@ -308,21 +236,20 @@ test("ignores empty variables, variables of other code and variables of other pr
 
 test("errors in a configuration file name its path", async (t) => {
   const file = join(await temporaryDirectory(t), "config.yaml");
-  const messageFor = async (content: string): Promise<string> => {
+  for (const [content, message] of [
+    ["rpc-prot: 1", '--config FILE has the key "rpc-prot", which is not an option; did you mean rpc-port.'],
+    ["moon: 1", '--config FILE has the key "moon", which is not an option.'],
+    ["- 1", "--config FILE must hold option names with their values, in YAML or JSON."],
+    ["rpc-port: many", `--rpc-port (from FILE) must be ${port}, not "many".`],
+    ["rpc-port: [1]", `--rpc-port (from FILE) must be ${port}, not [1].`],
+    ["rpc-port: null", `--rpc-port (from FILE) must be ${port}, not null.`],
+    ['{"rpc-port": 1', /^--config \S+ cannot be read: .*\.$/],
+    ["rpc-port: 1\nrpc-port: 2\n", /^--config \S+ cannot be read: .*\.$/],
+  ] as const) {
     await writeFile(file, content);
-    return t.throws(() => load({ flags: { config: file } }), { instanceOf: ConfigError }).message.replace(file, "FILE");
-  };
-  t.is(
-    await messageFor("rpc-prot: 1"),
-    '--config FILE has the key "rpc-prot", which is not an option; did you mean rpc-port.',
-  );
-  t.is(await messageFor("moon: 1"), '--config FILE has the key "moon", which is not an option.');
-  t.is(await messageFor("- 1"), "--config FILE must hold option names with their values, in YAML or JSON.");
-  t.is(await messageFor("rpc-port: many"), `--rpc-port (from FILE) must be ${port}, not "many".`);
-  t.is(await messageFor("rpc-port: [1]"), `--rpc-port (from FILE) must be ${port}, not [1].`);
-  t.is(await messageFor("rpc-port: null"), `--rpc-port (from FILE) must be ${port}, not null.`);
-  t.regex(await messageFor('{"rpc-port": 1'), /^--config FILE cannot be read: .*\.$/);
-  t.regex(await messageFor("rpc-port: 1\nrpc-port: 2\n"), /^--config FILE cannot be read: .*\.$/);
+    const expected = typeof message === "string" ? message.replace("FILE", file) : message;
+    t.throws(() => load({ flags: { config: file } }), { instanceOf: ConfigError, message: expected });
+  }
   t.throws(() => load({ flags: { config: "/nowhere.yaml" } }), {
     message: /^--config \/nowhere.yaml cannot be read: ENOENT/,
   });

@@ -10,7 +10,7 @@ import { parse, parseAllDocuments } from "yaml";
 import { HealthCheckResponse_ServingStatus as Serving, Health } from "../../gen/health/v1/health_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { loadNodeKey } from "../../src/base/crypto/node-key.js";
-import { readPeersFile } from "../../src/config/peers-file.js";
+import { readPeersFile } from "../../src/config/input-files.js";
 import { startMember, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
 import { configOf, defaults } from "../helpers/process/deployment.js";

@@ -1,9 +1,11 @@
 /** Client of the control service, for the commands of the operator. */
-import { Code, ConnectError, type Interceptor, type Transport } from "@connectrpc/connect";
+import type { DescService } from "@bufbuild/protobuf";
+import { type Client, Code, ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { resolve } from "node:path";
+import { InputError } from "../../base/errors/start-error.js";
 import { fallbackOf } from "../../config/declare.js";
 import { optionsByKey } from "../../config/options.js";
 import { controlTokenPath } from "../../config/data-dir-files.js";
@@ -13,34 +15,36 @@ import type { ControlFlags } from "../usage/flags.js";
 const timeoutMs = 10_000;
 
 /**
- * Calls `work` with a connection to the control service of a node.
+ * Calls `work` with a client of a service on the control socket or port of a node.
  *
  * @throws ExitError with code 1 and the node's message if the node rejects a call; code 3 if the node is unreachable.
  */
-export async function withControl<T>(flags: ControlFlags, work: (transport: Transport) => Promise<T>): Promise<T> {
+export async function withControl<S extends DescService, T>(
+  flags: ControlFlags,
+  service: S,
+  work: (client: Client<S>) => Promise<T>,
+): Promise<T> {
   const address = flags.control ?? fallbackOf(optionsByKey.controlSocket, () => flags.dataDir)!;
   const isPort = /^[^/]*:\d+$/.test(address);
   try {
-    return await work(isPort ? await overPort(address, flags.dataDir) : overSocket(resolve(address)));
+    const transport = isPort ? await overPort(address, flags.dataDir) : overSocket(resolve(address));
+    return await work(createClient(service, transport));
   } catch (error) {
     if (!(error instanceof ConnectError)) {
       throw error;
     }
-    if (isUnreachable(error)) {
+    const { code, cause, details, rawMessage } = error;
+    // Errors of the node carry details.
+    if (details.length === 0 && (code === Code.Unavailable || (cause instanceof Error && "errno" in cause))) {
       throw new ExitError(
-        `No node responds at ${address}: ${error.rawMessage}. Give its --data-dir; the node must run on this machine.`,
+        `No node responds at ${address}: ${rawMessage}. Give its --data-dir; the node must run on this machine.`,
         exitCodes.unreachable,
       );
     }
     const { ErrorInfoSchema } = await import("../../../gen/google/rpc/error_details_pb.js");
     const [info] = error.findDetails(ErrorInfoSchema);
-    throw new ExitError(`The node rejected the request: ${error.rawMessage}`, exitCodes.failed, info?.reason);
+    throw new ExitError(`The node rejected the request: ${rawMessage}`, exitCodes.failed, info?.reason);
   }
-}
-
-/** Returns true if the error does not come from the node: its own errors carry details. */
-function isUnreachable({ code, cause, details }: ConnectError): boolean {
-  return details.length === 0 && (code === Code.Unavailable || (cause instanceof Error && "errno" in cause));
 }
 
 function overSocket(path: string): Transport {
@@ -54,7 +58,7 @@ function overSocket(path: string): Transport {
 async function overPort(address: string, dataDir: string): Promise<Transport> {
   const path = controlTokenPath(dataDir);
   const token = await readFile(path, "utf8").catch(() => {
-    throw new ExitError(`The token ${path} cannot be read; give the node's --data-dir.`, exitCodes.usage);
+    throw new InputError(`The token ${path} cannot be read; give the node's --data-dir.`);
   });
   const authorize: Interceptor = (next) => (request) => {
     request.header.set("authorization", `Bearer ${token.trim()}`);

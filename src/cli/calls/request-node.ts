@@ -2,16 +2,17 @@
  * HTTP client of the commands that query a running node. It uses node:http, since fetch costs each command 10 MB of
  * memory. Furthermore, fetch ends the process silently if the server closes the connection at the wrong time.
  */
-import { type IncomingMessage, request as requestHttp, type RequestOptions } from "node:http";
-import { ExitError, exitCodes } from "../usage/errors.js";
-import { defaultNode } from "../usage/flags.js";
+import { type IncomingMessage, request as requestHttp } from "node:http";
+import { InputError } from "../../base/errors/start-error.js";
+import { ExitError, exitCodes, unreachable } from "../usage/errors.js";
+import { collect } from "../usage/files.js";
+import { defaultNode, type PageFlags } from "../usage/flags.js";
 
 /** Limits on the idle time of a connection and on the duration of a response. */
 const timeouts = { idleMs: 5_000, totalMs: 60_000 };
 /** Limit on the size of a response in bytes; a node sends less. */
 const maxResponseBytes = 64 * 1024 * 1024;
 
-/** Request to a node. Default: GET without a body. */
 export interface NodeRequest {
   /** Body, sent as JSON with POST. */
   readonly body?: object;
@@ -20,10 +21,13 @@ export interface NodeRequest {
   readonly acceptsAnyCertificate?: boolean;
 }
 
-/** Response of a node. */
+interface SendOptions {
+  readonly idleMs?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
 export interface NodeResponse {
   readonly status: number;
-  /** Body: JSON. */
   readonly text: string;
   /** Clock of the node from the header Date, in milliseconds with a resolution of 1 s. */
   readonly dateMs: number;
@@ -37,24 +41,27 @@ export interface NodeResponse {
 export async function requestNode(node: string, path: string, request: NodeRequest = {}): Promise<NodeResponse> {
   const url = nodeUrl(node, path);
   try {
-    const { response, text } = await send(url, request);
-    const status = response.statusCode!;
+    const response = await send(url, { ...request, signal: AbortSignal.timeout(timeouts.totalMs) });
+    const text = (await collect(response, maxResponseBytes))?.toString("utf8");
+    if (text === undefined) {
+      throw new Error(`its response is larger than ${maxResponseBytes} bytes`);
+    }
     checkIsNode(response, text);
-    return { status, text, dateMs: Date.parse(response.headers.date ?? "") };
+    return { status: response.statusCode!, text, dateMs: Date.parse(response.headers.date ?? "") };
   } catch (error) {
-    throw new ExitError(`No node responds at ${node}: ${describeConnectionError(error)}.`, exitCodes.unreachable);
+    throw unreachable(node, describeConnectionError(error));
   }
 }
 
 /**
  * Returns the URL of a path on the node.
  *
- * @throws ExitError with code 2 if `node` is not an HTTP URL.
+ * @throws InputError if `node` is not an HTTP URL.
  */
 export function nodeUrl(node: string, path: string): URL {
   const url = URL.canParse(path, node) ? new URL(path, node) : undefined;
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {
-    throw new ExitError(`--node must be a URL such as ${defaultNode}, not "${node}".`, exitCodes.usage);
+    throw new InputError(`--node must be a URL such as ${defaultNode}, not "${node}".`);
   }
   return url;
 }
@@ -83,10 +90,7 @@ export async function requestHealth(node: string, request?: NodeRequest): Promis
   if (!Object.hasOwn(Object(JSON.parse(text)) as object, "subsystems")) {
     throw status >= 400
       ? rejectionError(status, text)
-      : new ExitError(
-          `No node responds at ${node}: the server there is not a node (status ${status}).`,
-          exitCodes.unreachable,
-        );
+      : unreachable(node, `the server there is not a node (status ${status})`);
   }
   return response;
 }
@@ -106,14 +110,19 @@ function readError(text: string): { readonly error?: string; readonly errorCode?
   }
 }
 
-/** Sends a request. Settles in every case: resolves with a complete response, or rejects. */
-async function send(url: URL, { body, headers, acceptsAnyCertificate }: NodeRequest) {
+/**
+ * Sends a request. Resolves with the head of every response; its status may be an error.
+ *
+ * @throws Error if no response arrives. No other end leaves the promise pending.
+ */
+export async function send(
+  url: URL,
+  { body, headers, acceptsAnyCertificate = false, idleMs = timeouts.idleMs, signal }: NodeRequest & SendOptions = {},
+): Promise<IncomingMessage> {
   const content = body === undefined ? undefined : JSON.stringify(body);
-  const options: RequestOptions & { rejectUnauthorized?: boolean } = {
-    ...(acceptsAnyCertificate === true && { rejectUnauthorized: false }),
-    agent: false,
-    timeout: timeouts.idleMs,
-    signal: AbortSignal.timeout(timeouts.totalMs),
+  const options = {
+    ...{ agent: false, timeout: idleMs, rejectUnauthorized: !acceptsAnyCertificate, signal },
+    method: content === undefined ? "GET" : "POST",
     headers: {
       ...headers,
       ...(content !== undefined && {
@@ -121,37 +130,17 @@ async function send(url: URL, { body, headers, acceptsAnyCertificate }: NodeRequ
         "Content-Length": Buffer.byteLength(content),
       }),
     },
-    ...(content !== undefined && { method: "POST" }),
   };
   // Load TLS only for https.
   const open = url.protocol === "https:" ? (await import("node:https")).request : requestHttp;
-  return await new Promise<{ response: IncomingMessage; text: string }>((resolve, reject) => {
+  return await new Promise((resolve, reject) => {
     const request = open(url, options);
-    const onClose = (): void => reject(new Error("it closed the connection before the response was complete"));
-    request.on("timeout", () => request.destroy(new Error(`no response within ${timeouts.idleMs / 1000} s`)));
+    request.on("timeout", () => request.destroy(new Error(`no response within ${idleMs / 1000} s`)));
     request.on("error", reject);
-    request.on("close", onClose);
-    request.on("response", (response) => {
-      // A response has arrived, so errors while sending the rest of the request are irrelevant.
-      request.off("error", reject).on("error", () => undefined);
-      request.off("close", onClose);
-      readBody(response).then((text) => resolve({ response, text }), reject);
-    });
+    request.on("close", () => reject(new Error("it closed the connection before the response was complete")));
+    request.on("response", resolve);
     request.end(content);
   });
-}
-
-async function readBody(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxResponseBytes) {
-      throw new Error(`its response is larger than ${maxResponseBytes} bytes`);
-    }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 /** Throws an error unless the response may come from a node: it is JSON, and not a redirect. */
@@ -189,4 +178,44 @@ export function describeConnectionError(error: unknown): string {
         ? `the server there does not speak HTTP (${code})`
         : ((error.message || code) ?? error.name);
   }
+}
+
+/** Returns the path of a page of a list. `filters` are query parameters; undefined ones are omitted. */
+export function pagePath(
+  path: string,
+  { limit, pageToken }: PageFlags,
+  filters: Readonly<Record<string, string | undefined>> = {},
+): string {
+  const query = { ...filters, pageSize: limit?.toString(), pageToken };
+  const parameters = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return `${path}?${new URLSearchParams(parameters).toString()}`;
+}
+
+export interface PeerBody {
+  readonly connection: { string: string };
+  readonly identity: string;
+  readonly verification: { status: boolean; message: string | null };
+  readonly sync: { status: boolean; block: number | null };
+  readonly status: { online: boolean; timestamp: number | null; ready: boolean };
+}
+
+/** Limit on the number of requests for one list, so that a hostile node cannot respond forever. */
+const maxPages = 64;
+
+/**
+ * Returns all peers that the node knows. A long list takes several requests.
+ *
+ * @throws ExitError with code 1 if the node rejects a request or its list does not end; code 3 as `requestNode`.
+ */
+export async function listPeers(node: string, request?: NodeRequest): Promise<PeerBody[]> {
+  const peers: PeerBody[] = [];
+  for (let page = 0; page < maxPages; page++) {
+    const text = await requestOk(node, `/peerlist?offset=${peers.length}`, request);
+    const part = JSON.parse(text) as PeerBody[];
+    if (part.length === 0) {
+      return peers;
+    }
+    peers.push(...part);
+  }
+  throw new ExitError(`The peer list of ${node} has more than ${maxPages} pages.`);
 }

@@ -1,14 +1,11 @@
-/** `gatehouse backup` and `gatehouse restore`: save a node to a folder, and restore it. */
+/** `gatehouse backup`: saves a node to a folder. */
 import type { Command } from "commander";
+import { rmSync } from "node:fs";
 import { resolve } from "node:path";
-import { optionsByKey } from "../../config/options.js";
-import { addNodeFiles, type NodeFiles } from "../usage/node-flags.js";
-
-interface BackupFlags extends NodeFiles {
-  /** True with `--without-key`. */
-  readonly withoutKey?: boolean;
-  readonly json?: boolean;
-}
+import type { BackupManifest } from "../../node/data/backup.js";
+import { describeWarnings, printResult } from "../terminal/output.js";
+import { type Progress, startProgress } from "../terminal/progress.js";
+import { addNodeFiles, loadNodeConfig } from "../usage/node-options.js";
 
 export function addBackup(command: Command): void {
   addNodeFiles(command.argument("<FOLDER>"))
@@ -31,33 +28,60 @@ Examples:
   gatehouse backup /backup/monday --data-dir data/one
   gatehouse backup /backup/monday --config gatehouse.yaml`,
     )
-    .action(async (folder: string, flags: BackupFlags) => {
-      const { runBackup } = await import("./run-backup.js");
-      await runBackup(flags, { folder: resolve(folder), withKey: flags.withoutKey !== true }, flags.json === true);
+    .action(async (name: string, flags: { readonly withoutKey?: boolean; readonly json?: boolean }) => {
+      const folder = resolve(name);
+      const manifest = await saveNode(command, folder, flags.withoutKey !== true);
+      const warnings = warningsOf(manifest);
+      printResult(flags, { folder, ...manifest, warnings }, () => {
+        const { node, network, head, files } = manifest;
+        const mib = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) / 1024 / 1024;
+        return [
+          `node     ${node ?? "none yet"}`,
+          `network  ${network}`,
+          `block    ${head.number}`,
+          `saved    ${folder}: ${files.length} files, ${mib.toFixed(1)} MiB`,
+          ...describeWarnings(warnings),
+        ];
+      });
     });
 }
 
-export function addRestore(command: Command): void {
-  command
-    .argument("<BACKUP>")
-    .option("--data-dir <DIR>", "New data directory; must be empty or not exist.", optionsByKey.dataDir.fallback)
-    .option("--json", "Print JSON.")
-    .addHelpText(
-      "after",
-      `
-Compares every file with its hash, verifies the full database
-like verify-data, prints the identity of the node, and asks
-the peers in its peers file for their latest block. A
-corrupt backup is not restored.
-
-Exit codes: 0 restored, 1 not restored.
-
-Examples:
-  gatehouse restore /backup/monday --data-dir data/restored
-  gatehouse start --data-dir data/restored`,
-    )
-    .action(async (folder: string, flags: { readonly dataDir: string; readonly json?: boolean }) => {
-      const { runRestore } = await import("./run-restore.js");
-      await runRestore({ folder: resolve(folder), dataDir: resolve(flags.dataDir) }, flags.json === true);
+/** Creates a backup. SIGINT and SIGTERM delete the incomplete backup. */
+async function saveNode(command: Command, folder: string, withKey: boolean): Promise<BackupManifest> {
+  const sources = await loadNodeConfig(command);
+  const { createBackup } = await import("../../node/data/backup.js");
+  let bar: Progress | undefined;
+  let draft: string | undefined;
+  const interrupt = (): void => {
+    if (draft !== undefined) {
+      rmSync(draft, { recursive: true, force: true });
+    }
+    process.exit(130);
+  };
+  process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
+  try {
+    return await createBackup({
+      ...{ ...sources, folder, withKey },
+      onSaved(unit, done, total) {
+        bar ??= startProgress(unit, total);
+        bar.update(done, total);
+      },
+      onDraft: (path) => (draft = path),
     });
+  } finally {
+    bar?.end();
+    process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
+  }
+}
+
+/** Returns the reasons why a node restored from the backup would not start or would lack its key. */
+export function warningsOf({ node, key }: BackupManifest): string[] {
+  if (key === null) {
+    return [
+      `The backup does not contain the key; to restore it, copy the key of ${node ?? "the node"} from where you store it.`,
+    ];
+  }
+  return node === null || node === key
+    ? []
+    : [`The key is that of ${key}, but the database belongs to ${node}: a node with this key does not start.`];
 }

@@ -1,5 +1,5 @@
 /** Export of a node's blocks to a file, and import from a file. */
-import { type Client, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { sizeDelimitedDecodeStream, sizeDelimitedEncode } from "@bufbuild/protobuf/wire";
 import { createReadStream, existsSync } from "node:fs";
@@ -7,6 +7,7 @@ import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type Block, BlockSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, ConsensusService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { InputError } from "../../base/errors/start-error.js";
 import { privateFileMode } from "../../base/files/private-files.js";
 import { decodeBlock } from "../../chain/transactions/transaction.js";
 import { withControl } from "../calls/control.js";
@@ -14,9 +15,36 @@ import { ExitError, exitCodes } from "../usage/errors.js";
 import type { ControlFlags, NodeFlags } from "../usage/flags.js";
 import { startProgress } from "../terminal/progress.js";
 
+/** No time limit: the export of a long chain takes longer than any other call of an operator. */
+const noTimeout = { timeoutMs: 0 };
+
 /** Appends the blocks that the file lacks. Returns their count, and the last block number of the file. */
 export async function exportBlocks(flags: ControlFlags, file: string): Promise<{ exported: number; number: number }> {
-  return await withControl(flags, (transport) => exportOver(transport, resolve(file)));
+  const path = resolve(file);
+  return await withControl(flags, ChainService, async (chain) => {
+    const { endBytes, number: start } = await findLastBlock(path);
+    const head = Number((await chain.getHead({})).number);
+    const target = await open(path, existsSync(path) ? "r+" : "wx", privateFileMode);
+    const progress = startProgress("blocks", head, start);
+    let number = start;
+    let position = endBytes;
+    try {
+      // Remove an incomplete block of an interrupted export.
+      await target.truncate(endBytes);
+      for await (const { block } of chain.listBlocks({ fromNumber: BigInt(start + 1) }, noTimeout)) {
+        const bytes = sizeDelimitedEncode(BlockSchema, block!);
+        await target.write(bytes, 0, bytes.length, position);
+        position += bytes.length;
+        number++;
+        progress.update(number);
+      }
+      await target.sync();
+    } finally {
+      progress.end();
+      await target.close();
+    }
+    return { exported: number - start, number };
+  });
 }
 
 /**
@@ -28,79 +56,23 @@ export async function importBlocks(
   flags: NodeFlags & ControlFlags,
   file: string,
 ): Promise<{ imported: number; number: number }> {
-  try {
-    return await importFrom(flags, resolve(file));
-  } catch (error) {
-    throw error instanceof ConnectError
-      ? new ExitError(
-          `The node at ${flags.node} rejected the request or does not respond: ${error.rawMessage}`,
-          exitCodes.unreachable,
-        )
-      : error;
-  }
-}
-
-/** No time limit: the export of a long chain takes longer than any other call of an operator. */
-const noTimeout = { timeoutMs: 0 };
-
-async function exportOver(transport: Transport, path: string): Promise<{ exported: number; number: number }> {
-  const chain = createClient(ChainService, transport);
-  const { endBytes, number: start } = existsSync(path) ? await findLastBlock(path) : { endBytes: 0, number: 0 };
-  const head = Number((await chain.getHead({})).number);
-  const file = await open(path, existsSync(path) ? "r+" : "wx", privateFileMode);
-  const progress = startProgress("blocks", head, start);
-  let number = start;
-  let position = endBytes;
-  try {
-    // Remove an incomplete block of an interrupted export.
-    await file.truncate(endBytes);
-    for await (const { block } of chain.listBlocks({ fromNumber: BigInt(start + 1) }, noTimeout)) {
-      const bytes = sizeDelimitedEncode(BlockSchema, block!);
-      await file.write(bytes, 0, bytes.length, position);
-      position += bytes.length;
-      number++;
-      progress.update(number);
-    }
-    await file.sync();
-  } finally {
-    progress.end();
-    await file.close();
-  }
-  return { exported: number - start, number };
-}
-
-/** Returns the number of the last complete block of a file, and its end offset. */
-async function findLastBlock(path: string): Promise<{ endBytes: number; number: number }> {
-  let endBytes = 0;
-  let number = 0;
-  try {
-    for await (const block of readBlocks(path)) {
-      endBytes += sizeDelimitedEncode(BlockSchema, block).length;
-      number = numberOf(block);
-    }
-  } catch (error) {
-    if (endBytes === 0 || error instanceof ExitError) {
-      throw new ExitError(`The file ${path} is not a file of blocks; choose another file.`, exitCodes.usage);
-    }
-  }
-  return { endBytes, number };
-}
-
-async function importFrom(
-  flags: NodeFlags & ControlFlags,
-  path: string,
-): Promise<{ imported: number; number: number }> {
-  const chain: Client<typeof ChainService> = createClient(ChainService, createGrpcTransport({ baseUrl: flags.node }));
-  const start = Number((await chain.getHead({})).number);
-  const last = existsSync(path) ? (await findLastBlock(path)).number : 0;
+  const path = resolve(file);
+  const chain = createClient(ChainService, createGrpcTransport({ baseUrl: flags.node }));
+  const { number: head } = await chain.getHead({}).catch((error: unknown) => {
+    throw new ExitError(
+      `The node at ${flags.node} rejected the request or does not respond: ${ConnectError.from(error).rawMessage}`,
+      exitCodes.unreachable,
+    );
+  });
+  const start = Number(head);
+  const { number: last } = await findLastBlock(path);
   if (last === 0) {
-    throw new ExitError(`The file ${path} holds no blocks.`, exitCodes.usage);
+    throw new InputError(`The file ${path} holds no blocks.`);
   }
   const progress = startProgress("blocks", last, Math.min(start, last));
   let imported = 0;
   try {
-    await withControl(flags, async (transport) => {
-      const consensus = createClient(ConsensusService, transport);
+    await withControl(flags, ConsensusService, async (consensus) => {
       for await (const block of readBlocks(path)) {
         const number = numberOf(block);
         if (number > start) {
@@ -114,6 +86,23 @@ async function importFrom(
     progress.end();
   }
   return { imported, number: start + imported };
+}
+
+/** Returns the number of the last complete block of a file, and its end offset: 0 without a file. */
+async function findLastBlock(path: string): Promise<{ endBytes: number; number: number }> {
+  let endBytes = 0;
+  let number = 0;
+  try {
+    for await (const block of existsSync(path) ? readBlocks(path) : []) {
+      endBytes += sizeDelimitedEncode(BlockSchema, block).length;
+      number = numberOf(block);
+    }
+  } catch {
+    if (endBytes === 0) {
+      throw new InputError(`The file ${path} is not a file of blocks; choose another file.`);
+    }
+  }
+  return { endBytes, number };
 }
 
 function numberOf(block: Block): number {

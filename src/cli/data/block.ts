@@ -1,5 +1,7 @@
 /** `gatehouse block`: lists the blocks of a node, exports them to a file and imports them. */
 import type { Command } from "commander";
+import { pagePath, requestOk } from "../calls/request-node.js";
+import { instant, type PageBody, printPage, printResult, shorten } from "../terminal/output.js";
 import {
   addControlFlags,
   addNodeFlags,
@@ -8,7 +10,16 @@ import {
   type NodeFlags,
   type PageFlags,
 } from "../usage/flags.js";
-import { print } from "../terminal/output.js";
+
+interface ListBody extends PageBody {
+  readonly blocks: readonly {
+    readonly number: number;
+    readonly hash: string;
+    readonly timestamp: number;
+    readonly proposer: string;
+    readonly transactionCount: number | null;
+  }[];
+}
 
 export function addBlock(block: Command): void {
   addPageFlags(addNodeFlags(block.command("list").description("List the blocks of a node, latest first.")))
@@ -22,8 +33,17 @@ Examples:
   gatehouse block list --json | jq .blocks[0].hash`,
     )
     .action(async (flags: NodeFlags & PageFlags) => {
-      const { listBlocks } = await import("./block-list.js");
-      await listBlocks(flags);
+      const text = await requestOk(flags.node, pagePath("/chain/blocks", flags));
+      const heading = ["BLOCK", "TIME", "TXS", "PROPOSER", ""];
+      const rowsOf = ({ blocks }: ListBody) =>
+        blocks.map(({ number, hash, timestamp, proposer, transactionCount }) => [
+          String(number),
+          instant(timestamp),
+          transactionCount === null ? "not kept" : String(transactionCount),
+          shorten(proposer),
+          hash,
+        ]);
+      printPage(flags, text, heading, rowsOf, "There is no block after the genesis yet.");
     });
 
   addControlFlags(
@@ -39,11 +59,8 @@ Examples:
     .action(async (file: string, flags: ControlFlags) => {
       const { exportBlocks } = await import("./block-file.js");
       const { exported, number } = await exportBlocks(flags, file);
-      print(
-        flags.json === true
-          ? JSON.stringify({ exported, number })
-          : `${exported} blocks written; ${file} ends with block ${number}.`,
-      );
+      const text = `${exported} blocks written; ${file} ends with block ${number}.`;
+      printResult(flags, { exported, number }, () => text);
     });
 
   addControlFlags(
@@ -53,10 +70,7 @@ Examples:
   ).action(async (file: string, flags: NodeFlags & ControlFlags) => {
     const { importBlocks } = await import("./block-file.js");
     const { imported, number } = await importBlocks(flags, file);
-    print(
-      flags.json === true
-        ? JSON.stringify({ imported, number })
-        : `${imported} blocks applied; the node is at block ${number}.`,
-    );
+    const text = `${imported} blocks applied; the node is at block ${number}.`;
+    printResult(flags, { imported, number }, () => text);
   });
 }

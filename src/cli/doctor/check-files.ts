@@ -4,8 +4,7 @@ import { access, stat, statfs } from "node:fs/promises";
 import { loadNodeKey, type NodeKey, nodeKeyPath } from "../../base/crypto/node-key.js";
 import type { Config } from "../../config/config.js";
 import { readTlsFiles, tlsPaths } from "../../config/tls-files.js";
-import { attempt, type DoctorCheck, fail, ok, skip, warn } from "./check.js";
-import { checkValidity } from "./check-certificate.js";
+import { attempt, checkValidity, type DoctorCheck, resultsOf } from "./check.js";
 
 const mib = 1024 * 1024;
 /** Limits on free disk space. Less is soon used up: a write-ahead log alone may need most of the lower limit. */
@@ -14,58 +13,51 @@ const freeSpaceLimits = { warnBytes: 1024 * mib, failBytes: 100 * mib };
 /** Runs the checks. Returns the key as well, undefined if it is not usable. */
 export async function checkFiles(config: Config): Promise<{ key: NodeKey | undefined; checks: DoctorCheck[] }> {
   const { dataDir } = config;
-  const directory = await attempt("directory", "Run as the node's user, or give another --data-dir.", () =>
-    checkDirectory(dataDir),
-  );
-  const disk = await attempt("disk", "Give the node's --data-dir.", () => checkFreeSpace(dataDir));
+  const { ok, fail } = resultsOf("key");
   const key = await loadNodeKey(nodeKeyPath(dataDir)).catch((error: unknown) => error as Error);
-  const certificate = await attempt("certificate", "Correct the files; the node reloads them by itself.", () =>
-    checkCertificate(config),
-  );
   const isKey = !(key instanceof Error);
-  return {
-    key: isKey ? key : undefined,
-    checks: [
-      directory,
-      disk,
-      isKey
-        ? ok("key", `The node is ${key.publicKey}.`)
-        : fail("key", key.message, "Restore it from the backup. For a new node, run gatehouse init or gatehouse join."),
-      certificate,
-    ],
-  };
+  const checks = [
+    await attempt("directory", "Run as the node's user, or give another --data-dir.", () => checkDirectory(dataDir)),
+    await attempt("disk", "Give the node's --data-dir.", () => checkFreeSpace(dataDir)),
+    isKey
+      ? ok(`The node is ${key.publicKey}.`)
+      : fail(key.message, "Restore it from the backup. For a new node, run gatehouse init or gatehouse join."),
+    await attempt("certificate", "Correct the files; the node reloads them by itself.", () => checkCertificate(config)),
+  ];
+  return { key: isKey ? key : undefined, checks };
 }
 
 async function checkDirectory(path: string): Promise<DoctorCheck> {
+  const { ok, warn, fail } = resultsOf("directory");
   const stats = await stat(path).catch(() => undefined);
   if (stats?.isDirectory() !== true) {
     return fail(
-      "directory",
       `There is no directory ${path}.`,
       "Give the node's --data-dir, or create one: gatehouse init, or gatehouse join URL.",
     );
   }
   await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
   return (stats.mode & 0o077) === 0
-    ? ok("directory", `${path} is writable by this user, and closed to others.`)
-    : warn("directory", `${path} is accessible to other users.`, `Run: chmod 700 ${path}`);
+    ? ok(`${path} is writable by this user, and closed to others.`)
+    : warn(`${path} is accessible to other users.`, `Run: chmod 700 ${path}`);
 }
 
 async function checkFreeSpace(path: string): Promise<DoctorCheck> {
+  const { ok, warn, fail } = resultsOf("disk");
   const { bavail, bsize } = await statfs(path);
   const bytes = bavail * bsize;
   const found = `${Math.floor(bytes / mib)} MiB are free for ${path}.`;
   const remedy = "Free disk space: with a full disk, a node accepts no writes.";
   if (bytes < freeSpaceLimits.failBytes) {
-    return fail("disk", found, remedy);
+    return fail(found, remedy);
   }
-  return bytes < freeSpaceLimits.warnBytes ? warn("disk", found, remedy) : ok("disk", found);
+  return bytes < freeSpaceLimits.warnBytes ? warn(found, remedy) : ok(found);
 }
 
 async function checkCertificate(config: Config): Promise<DoctorCheck> {
   const paths = tlsPaths(config);
   if (paths === undefined) {
-    return skip("certificate", "No --tls-cert is given: the public port does not use TLS.");
+    return resultsOf("certificate").skip("No --tls-cert is given: the public port does not use TLS.");
   }
   const { certificate } = await readTlsFiles(paths);
   const remedy = "Renew it and replace the files; the node reloads them by itself.";

@@ -3,32 +3,83 @@ import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { connect } from "node:tls";
 import { identityOfCertificate } from "../../base/crypto/certificate.js";
+import { hex32 } from "../../base/crypto/hash.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import type { Config } from "../../config/config.js";
-import { describeConnectionError, rejectionError, requestNode } from "../calls/request-node.js";
-import { ExitError } from "../usage/errors.js";
-import { listPeers, type PeerBody } from "../calls/peer-list.js";
-import { type DoctorCheck, fail, ok, skip, warn } from "./check.js";
-import { checkValidity } from "./check-certificate.js";
+import {
+  describeConnectionError,
+  listPeers,
+  type NodeRequest,
+  type PeerBody,
+  requestHealth,
+  requestNode,
+} from "../calls/request-node.js";
+import { checkValidity, type DoctorCheck, resultsOf } from "./check.js";
 import type { GenesisFacts } from "./check-database.js";
-import { type LocalNode, localRequest } from "./local-node.js";
 
-/** Results of the earlier checks. */
-export interface NetworkDeps {
+interface NetworkDeps {
   readonly config: Config;
   readonly key: NodeKey | undefined;
   readonly node: LocalNode;
   readonly genesis: GenesisFacts | undefined;
 }
 
-/** Limit on the number of peers to query. */
 const maxPeers = 5;
-/** Time limit for a TLS connection. */
 const connectWithinMs = 5_000;
 /**
  * Limits on the clock difference. Above `warnMs` a clock is wrong; above `failMs` nodes reject signatures and blocks.
  */
 const clockLimits = { warnMs: 5_000, failMs: 60_000 };
+
+/** Response at the address of the configured node. */
+export interface LocalNode {
+  readonly url: string;
+  /** Reason for a missing response; undefined if a node responds. */
+  readonly problem?: string;
+  readonly publicKey?: string;
+  /** True if the responding node is the configured one, or the key of the configured one is unknown. */
+  readonly isThis: boolean;
+  readonly health?: HealthBody;
+}
+
+interface HealthBody {
+  readonly status: string;
+  readonly ports: Readonly<Record<string, { readonly actual: number } | undefined>>;
+  readonly subsystems: Readonly<
+    Record<string, { readonly status: string; readonly lastError: { readonly message: string } | null }>
+  >;
+}
+
+/**
+ * Queries the public key and the health of the node.
+ *
+ * @param configuredUrl URL of the node. Default: derived from the configuration.
+ */
+export async function findNode(
+  config: Config,
+  configuredUrl: string | undefined,
+  key: NodeKey | undefined,
+): Promise<LocalNode> {
+  const url = configuredUrl ?? localUrl(config);
+  try {
+    const publicKey = JSON.parse((await requestNode(url, "/publickey", localRequest)).text) as unknown;
+    if (typeof publicKey !== "string" || !hex32.test(publicKey)) {
+      return { url, isThis: false, problem: `The server at ${url} is not a node` };
+    }
+    const health = JSON.parse((await requestHealth(url, localRequest)).text) as HealthBody;
+    return { url, publicKey, health, isThis: key === undefined || key.publicKey === publicKey };
+  } catch (error) {
+    return { url, isThis: false, problem: (error as Error).message.replace(/\.$/, "") };
+  }
+}
+
+/** Options of a request to a node on this machine: any certificate is accepted. */
+const localRequest: NodeRequest = { acceptsAnyCertificate: true };
+
+function localUrl({ host, rpcPort, tlsCertFile }: Config): string {
+  const name = host === "::" || host === "0.0.0.0" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
+  return `${tlsCertFile === undefined ? "http" : "https"}://${name}:${rpcPort}`;
+}
 
 /** Runs the checks. All but the first are skipped if this node does not run. */
 export async function checkNetwork(deps: NetworkDeps): Promise<DoctorCheck[]> {
@@ -38,7 +89,7 @@ export async function checkNetwork(deps: NetworkDeps): Promise<DoctorCheck[]> {
     return [
       running,
       ...["public address", "public certificate", "internal address", "peers", "clock", "network"].map((name) =>
-        skip(name, "No node is running to check."),
+        resultsOf(name).skip("No node is running to check."),
       ),
     ];
   }
@@ -61,13 +112,13 @@ export async function checkNetwork(deps: NetworkDeps): Promise<DoctorCheck[]> {
 }
 
 function describeRunning({ node, key }: NetworkDeps): DoctorCheck {
+  const { ok, warn, fail } = resultsOf("node");
   const { url, problem, health, publicKey } = node;
   if (health === undefined) {
-    return warn("node", `${problem ?? `No node responds at ${url}`}.`, "Start it, or give its address with --node.");
+    return warn(`${problem ?? `No node responds at ${url}`}.`, "Start it, or give its address with --node.");
   }
   if (!node.isThis) {
     return fail(
-      "node",
       `Another node responds at ${url}: ${publicKey}, and not ${key?.publicKey ?? "this one"}.`,
       "Give the address of this node with --node, or its --data-dir.",
     );
@@ -78,21 +129,20 @@ function describeRunning({ node, key }: NetworkDeps): DoctorCheck {
   const found = `It responds at ${url} and is ${health.status}${causes.length === 0 ? "" : ` (${causes.join("; ")})`}.`;
   switch (health.status) {
     case "ok":
-      return ok("node", found);
+      return ok(found);
     case "failing":
-      return fail("node", found, "Run gatehouse health, and read its log at /diagnostics.");
+      return fail(found, "Run gatehouse health, and read its log at /diagnostics.");
     default:
-      return warn("node", found, "Run gatehouse health, which shows what each subsystem waits for.");
+      return warn(found, "Run gatehouse health, which shows what each subsystem waits for.");
   }
 }
 
 async function checkPublicAddress({ config, node }: NetworkDeps): Promise<DoctorCheck> {
-  const name = "public address";
+  const { ok, skip, warn, fail } = resultsOf("public address");
   if (config.publicUrl === undefined) {
     return config.allowPrivatePeers
-      ? skip(name, "No --public-url is given: peers know the node by an address of this machine.")
+      ? skip("No --public-url is given: peers know the node by an address of this machine.")
       : warn(
-          name,
           "No --public-url is given: peers know the node by an address of this machine, which they may not reach.",
           "Set --public-url.",
         );
@@ -101,10 +151,10 @@ async function checkPublicAddress({ config, node }: NetworkDeps): Promise<Doctor
   try {
     const { text } = await requestNode(config.publicUrl, "/publickey");
     return JSON.parse(text) === node.publicKey
-      ? ok(name, `${config.publicUrl} leads to this node, from this machine.`)
-      : fail(name, `${config.publicUrl} leads to another node: ${text.slice(0, 80)}.`, remedy);
+      ? ok(`${config.publicUrl} leads to this node, from this machine.`)
+      : fail(`${config.publicUrl} leads to another node: ${text.slice(0, 80)}.`, remedy);
   } catch (error) {
-    return fail(name, (error as Error).message, remedy);
+    return fail((error as Error).message, remedy);
   }
 }
 
@@ -114,15 +164,15 @@ async function checkPublicAddress({ config, node }: NetworkDeps): Promise<Doctor
  */
 async function checkPublicCertificate({ config: { publicUrl } }: NetworkDeps): Promise<DoctorCheck> {
   const name = "public certificate";
+  const { skip, fail } = resultsOf(name);
   if (publicUrl?.startsWith("https:") !== true) {
-    return skip(name, "No --public-url with https is given.");
+    return skip("No --public-url with https is given.");
   }
   try {
     const remedy = "Renew it where TLS terminates for that address: in the proxy, or in the files of --tls-cert.";
     return checkValidity(name, publicUrl, await certificateAt(new URL(publicUrl), "http/1.1"), remedy);
   } catch (error) {
     return fail(
-      name,
       `${publicUrl} presents no certificate: ${describeConnectionError(error)}.`,
       "Make it reachable, and serve TLS there.",
     );
@@ -130,10 +180,9 @@ async function checkPublicCertificate({ config: { publicUrl } }: NetworkDeps): P
 }
 
 async function checkInternalAddress({ config, node }: NetworkDeps, port: number | undefined): Promise<DoctorCheck> {
-  const name = "internal address";
+  const { ok, skip, fail } = resultsOf("internal address");
   if (port === undefined) {
     return fail(
-      name,
       "The node has no internal port: no other node can reach it.",
       "Check omni in the output of gatehouse health.",
     );
@@ -141,16 +190,16 @@ async function checkInternalAddress({ config, node }: NetworkDeps, port: number 
   const host = new URL(config.publicUrl ?? node.url).hostname;
   const url = config.omniUrl ?? `${config.omniTls ? "https" : "http"}://${host}:${port}`;
   if (!config.omniTls) {
-    return skip(name, `${url} is used without TLS: the proxy in front of it identifies the node.`);
+    return skip(`${url} is used without TLS: the proxy in front of it identifies the node.`);
   }
   const remedy = `Make ${url} lead to port ${port} of this machine, without TLS termination in between.`;
   try {
     const identity = identityOfCertificate((await certificateAt(new URL(url), "h2")).raw);
     return identity === node.publicKey
-      ? ok(name, `${url} leads to this node, from this machine.`)
-      : fail(name, `The server at ${url} is ${identity ?? "not a node"}.`, remedy);
+      ? ok(`${url} leads to this node, from this machine.`)
+      : fail(`The server at ${url} is ${identity ?? "not a node"}.`, remedy);
   } catch (error) {
-    return fail(name, `No server responds at ${url}: ${(error as Error).message}.`, remedy);
+    return fail(`No server responds at ${url}: ${(error as Error).message}.`, remedy);
   }
 }
 
@@ -174,11 +223,9 @@ function certificateAt({ hostname, port }: URL, protocol: string): Promise<X509C
   });
 }
 
-/** State of the network as a peer reports it. */
+/** State of the network as a peer reports it; only the URL if it does not respond. */
 interface PeerView {
   readonly url: string;
-  /** Reason for a missing response. */
-  readonly problem?: string;
   /** Clock of the peer minus the clock of this machine. */
   readonly aheadMs?: number;
   readonly genesisHash?: string;
@@ -188,57 +235,52 @@ interface PeerView {
 
 async function requestPeer({ connection: { string: url } }: PeerBody, publicKey: string): Promise<PeerView> {
   try {
-    const head = await requestNode(url, "/chain/head");
-    if (head.status >= 400) {
-      throw rejectionError(head.status, head.text);
+    const { status, text, dateMs } = await requestNode(url, "/chain/head");
+    if (status >= 400) {
+      return { url };
     }
     // The header Date is truncated to seconds, so add half a second on average.
-    const aheadMs = head.dateMs + 500 - Date.now();
-    const { genesisHash } = JSON.parse(head.text) as { readonly genesisHash: string };
+    const aheadMs = dateMs + 500 - Date.now();
+    const { genesisHash } = JSON.parse(text) as { readonly genesisHash: string };
     const list = await listPeers(url);
     return { url, aheadMs, genesisHash, reachesUs: list.find(({ identity }) => identity === publicKey)?.status.online };
-  } catch (error) {
-    return { url, problem: error instanceof ExitError ? error.message : String(error) };
+  } catch {
+    return { url };
   }
 }
 
 function describePeers({ genesis }: NetworkDeps, peers: readonly PeerBody[], views: readonly PeerView[]): DoctorCheck {
-  const name = "peers";
+  const { ok, warn, fail } = resultsOf("peers");
   if (peers.length === 0) {
     return genesis?.isAuthority === true
-      ? warn(
-          name,
-          "The node knows no peers: no other node has its blocks.",
-          "Let other nodes join: gatehouse join URL.",
-        )
-      : fail(name, "The node knows no peers and makes no blocks.", "Add a peer: gatehouse peers add URL");
+      ? warn("The node knows no peers: no other node has its blocks.", "Let other nodes join: gatehouse join URL.")
+      : fail("The node knows no peers and makes no blocks.", "Add a peer: gatehouse peers add URL");
   }
   const online = peers.filter(({ status }) => status.online);
   const unverified = peers.filter(({ verification }) => !verification.status);
   const notReaching = views.filter(({ reachesUs }) => reachesUs === false);
   const found = `${online.length} of ${peers.length} are online, ${peers.length - unverified.length} verified.`;
   if (online.length === 0) {
-    return fail(name, found, "Run gatehouse peers book, which shows the error of each peer.");
+    return fail(found, "Run gatehouse peers book, which shows the error of each peer.");
   }
   if (notReaching.length > 0) {
     return warn(
-      name,
       `${found} ${notReaching.map(({ url }) => url).join(", ")} cannot reach this node.`,
       "Make the internal address reachable from there: check --omni-url, firewall and NAT.",
     );
   }
   if (unverified.length > 0) {
-    return warn(name, found, "Run gatehouse peers, which shows why a peer is not verified.");
+    return warn(found, "Run gatehouse peers, which shows why a peer is not verified.");
   }
   const reaching = views.filter(({ reachesUs }) => reachesUs === true).length;
-  return ok(name, `${found} ${reaching} of ${views.length} queried peers reach this node.`);
+  return ok(`${found} ${reaching} of ${views.length} queried peers reach this node.`);
 }
 
 function describeClocks(views: readonly PeerView[]): DoctorCheck {
-  const name = "clock";
+  const { ok, skip, warn, fail } = resultsOf("clock");
   const reported = views.flatMap(({ aheadMs }) => (aheadMs === undefined || Number.isNaN(aheadMs) ? [] : [aheadMs]));
   if (reported.length === 0) {
-    return skip(name, "No peer responds with its time.");
+    return skip("No peer responds with its time.");
   }
   // Use the median, since one peer with a wrong clock proves nothing about this machine.
   const aheadMs = reported.sort((a, b) => a - b)[Math.floor(reported.length / 2)]!;
@@ -246,11 +288,11 @@ function describeClocks(views: readonly PeerView[]): DoctorCheck {
   const found = `This machine's clock is ${offS} s ${aheadMs > 0 ? "behind" : "ahead of"} that of its peers (${reported.length} queried).`;
   const remedy = "Synchronize the system clock: timedatectl set-ntp true";
   if (Math.abs(aheadMs) > clockLimits.failMs) {
-    return fail(name, found, remedy);
+    return fail(found, remedy);
   }
   return Math.abs(aheadMs) > clockLimits.warnMs
-    ? warn(name, found, remedy)
-    : ok(name, `It agrees with ${countPeers(reported.length)}.`);
+    ? warn(found, remedy)
+    : ok(`It agrees with ${countPeers(reported.length)}.`);
 }
 
 function countPeers(peers: number): string {
@@ -258,16 +300,15 @@ function countPeers(peers: number): string {
 }
 
 function describeNetworks({ genesis }: NetworkDeps, views: readonly PeerView[]): DoctorCheck {
-  const name = "network";
+  const { ok, skip, fail } = resultsOf("network");
   const reachable = views.filter(({ genesisHash }) => genesisHash !== undefined);
   const others = reachable.filter(({ genesisHash }) => genesisHash !== genesis?.hash);
   if (reachable.length === 0) {
-    return skip(name, "No peer responds with its genesis.");
+    return skip("No peer responds with its genesis.");
   }
   return others.length === 0
-    ? ok(name, `${countPeers(reachable.length)} responded, with the same genesis.`)
+    ? ok(`${countPeers(reachable.length)} responded, with the same genesis.`)
     : fail(
-        name,
         `${others.map(({ url, genesisHash }) => `${url} belongs to the network ${genesisHash}`).join("; ")}.`,
         "Use peers of this network, or join that one with another --data-dir.",
       );

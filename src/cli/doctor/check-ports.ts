@@ -2,63 +2,60 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { createServer } from "node:net";
 import type { Config } from "../../config/config.js";
-import { type DoctorCheck, fail, ok, skip, warn } from "./check.js";
-import type { LocalNode } from "./local-node.js";
-
-interface RequiredPort {
-  readonly name: string;
-  readonly flag: string;
-  readonly port: number;
-  readonly host: string;
-}
+import { type DoctorCheck, resultsOf } from "./check.js";
+import type { LocalNode } from "./check-network.js";
 
 /** Checks each configured port: that the node listens on it or, if the node does not run, that it is free. */
 export async function checkPorts(config: Config, node: LocalNode): Promise<DoctorCheck[]> {
-  return await Promise.all(requiredPorts(config).map((required) => checkPort(required, config.portDrift, node)));
-}
-
-function requiredPorts({ host, ...config }: Config): RequiredPort[] {
-  return [
-    { name: "rpc", flag: "--rpc-port", port: config.rpcPort, host },
-    { name: "omni", flag: "--omni-port", port: config.omniPort, host },
-    ...(config.metricsEnabled ? [{ name: "metrics", flag: "--metrics-port", port: config.metricsPort, host }] : []),
-    ...(config.mcpEnabled ? [{ name: "mcp", flag: "--mcp-port", port: config.mcpPort, host }] : []),
-    ...(config.controlPort === undefined
+  const ports: Readonly<Record<string, number | undefined>> = {
+    rpc: config.rpcPort,
+    omni: config.omniPort,
+    metrics: config.metricsEnabled ? config.metricsPort : undefined,
+    mcp: config.mcpEnabled ? config.mcpPort : undefined,
+    control: config.controlPort,
+  };
+  const checks = Object.entries(ports).map(async ([name, port]) =>
+    port === undefined
       ? []
-      : [{ name: "control", flag: "--control-port", port: config.controlPort, host: "127.0.0.1" }]),
-  ];
+      : [await checkPort(name, port, name === "control" ? "127.0.0.1" : config.host, config, node)],
+  );
+  return (await Promise.all(checks)).flat();
 }
 
-async function checkPort(required: RequiredPort, drift: string, node: LocalNode): Promise<DoctorCheck> {
-  const { flag, port, host } = required;
-  const name = `port ${required.name}`;
-  const actual = node.isThis ? node.health?.ports[required.name]?.actual : undefined;
+async function checkPort(
+  portName: string,
+  port: number,
+  host: string,
+  { portDrift }: Config,
+  node: LocalNode,
+): Promise<DoctorCheck> {
+  const { ok, skip, warn, fail } = resultsOf(`port ${portName}`);
+  const flag = `--${portName}-port`;
+  const actual = node.isThis ? node.health?.ports[portName]?.actual : undefined;
+  if (actual === port || (actual !== undefined && port === 0)) {
+    return ok(`The node listens on ${actual}.`);
+  }
   if (actual !== undefined) {
-    return actual === port || port === 0
-      ? ok(name, `The node listens on ${actual}.`)
-      : warn(
-          name,
-          `The node listens on ${actual}, because ${port} was taken when it started.`,
-          `Free ${port} (held by ${await describeHolder(port)}), or choose another ${flag}.`,
-        );
+    return warn(
+      `The node listens on ${actual}, because ${port} was taken when it started.`,
+      `Free ${port} (held by ${await describeHolder(port)}), or choose another ${flag}.`,
+    );
   }
   if (port === 0) {
-    return skip(name, "The node uses any free port.");
+    return skip("The node uses any free port.");
   }
   const code = await tryPort(port, host);
   if (code === undefined) {
-    return ok(name, `${port} is free.`);
+    return ok(`${port} is free.`);
   }
   if (code !== "EADDRINUSE") {
-    return fail(name, `${port} on ${host} cannot be bound (${code}).`, `Choose another ${flag} or --host.`);
+    return fail(`${port} on ${host} cannot be bound (${code}).`, `Choose another ${flag} or --host.`);
   }
   const found = `${port} is taken by ${await describeHolder(port)}.`;
-  return drift === "deny"
-    ? fail(name, found, `Stop that process, or choose another ${flag}: the node will not start.`)
-    : warn(name, found, `Stop that process, or choose another ${flag}: the node will use the next free port.`);
+  const remedy = `Stop that process, or choose another ${flag}: the node will`;
+  return portDrift === "deny" ? fail(found, `${remedy} not start.`) : warn(found, `${remedy} use the next free port.`);
 }
 
-/** Returns the error code of an attempt to bind a port; undefined if the port is free. */
 function tryPort(port: number, host: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();

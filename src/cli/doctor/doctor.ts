@@ -1,6 +1,10 @@
 /** `gatehouse doctor`: looks for problems of a node on this machine. */
 import type { Command } from "commander";
-import { addNodeOptions, configOf } from "../usage/node-options.js";
+import { paint, printResult } from "../terminal/output.js";
+import { widthOf, wrap } from "../terminal/wrap.js";
+import { ExitError } from "../usage/errors.js";
+import { addNodeOptions, loadNodeConfig } from "../usage/node-options.js";
+import type { DoctorCheck } from "./check.js";
 
 export function addDoctor(command: Command): void {
   command
@@ -18,8 +22,40 @@ Examples:
     );
   addNodeOptions(command);
   command.action(async (flags: { readonly node?: string }) => {
-    const config = await configOf(command);
-    const { examine } = await import("./examination.js");
-    await examine(config, flags.node);
+    const { config } = await loadNodeConfig(command);
+    const [{ checkFiles }, { checkDatabase }, { checkPorts }, { checkNetwork, findNode }] = await Promise.all([
+      import("./check-files.js"),
+      import("./check-database.js"),
+      import("./check-ports.js"),
+      import("./check-network.js"),
+    ]);
+    // In the order in which a node depends on what is checked.
+    const { key, checks: files } = await checkFiles(config);
+    const { checks: database, genesis } = await checkDatabase(config, key);
+    const node = await findNode(config, flags.node, key);
+    const ports = await checkPorts(config, node);
+    const network = await checkNetwork({ config, key, node, genesis });
+    const checks = [...files, ...database, ...ports, ...network];
+    const count = (counted: DoctorCheck["status"]) => checks.filter(({ status }) => status === counted).length;
+    const summary = `${checks.length} checks: ${count("fail")} failed, ${count("warn")} with warnings.`;
+    printResult(config, { ok: count("fail") === 0, checks }, () => [...describe(checks), "", summary]);
+    if (count("fail") > 0) {
+      throw new ExitError("");
+    }
+  });
+}
+
+const colors = { ok: "green", warn: "yellow", fail: "red", skip: "dim" } as const;
+
+function describe(checks: readonly DoctorCheck[]): string[] {
+  const nameWidth = Math.max(...checks.map(({ name }) => name.length));
+  const start = nameWidth + "  FAIL  ".length;
+  const width = Math.max(widthOf(process.stdout) - start, 20);
+  return checks.flatMap(({ name, status, found, remedy }) => {
+    const label = status === "fail" ? "FAIL" : status.padEnd(4);
+    const lines = [...wrap(found, width), ...(remedy === undefined ? [] : wrap(`→ ${remedy}`, width))];
+    return lines.map((line, i) =>
+      i === 0 ? `${name.padEnd(nameWidth)}  ${paint(colors[status], label)}  ${line}` : `${" ".repeat(start)}${line}`,
+    );
   });
 }

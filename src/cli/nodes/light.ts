@@ -1,8 +1,22 @@
 /** `gatehouse light`: serves proved responses on a local port. */
 import { type Command, Option } from "commander";
-import { logLevels } from "../../base/logging/log-levels.js";
-import { numberBetween, parseInteger } from "../usage/flags.js";
-import type { LightFlags } from "./run-light.js";
+import { resolve } from "node:path";
+import { InputError } from "../../base/errors/start-error.js";
+import { type LogLevelName, logLevels } from "../../base/logging/log-levels.js";
+import type { LightNode } from "../../light/light-node.js";
+import { paint, printResult } from "../terminal/output.js";
+import { ExitError } from "../usage/errors.js";
+import { checkUrl, numberBetween, parseGenesisHash, parseInteger } from "../usage/flags.js";
+import { runUntilSignal } from "./signals.js";
+
+interface Flags {
+  readonly trust: string;
+  readonly port: number;
+  readonly dataDir: string;
+  readonly maxAge?: number;
+  readonly logLevel: LogLevelName;
+  readonly json?: boolean;
+}
 
 export function addLight(command: Command): void {
   command
@@ -32,8 +46,57 @@ number (a fork), both are stored in the data directory, and all requests fail un
 Example:
   gatehouse light --trust 0x… https://node-one.example.org https://node-two.example.org`,
     )
-    .action(async (urls: string[], flags: LightFlags) => {
-      const { runLight } = await import("./run-light.js");
-      await runLight(urls, flags);
+    .action(runLight);
+}
+
+async function runLight(urls: readonly string[], flags: Flags): Promise<void> {
+  const genesisHash = parseGenesisHash("--trust", flags.trust);
+  urls.forEach((url) => checkUrl("A node", url));
+  const { port, dataDir, maxAge: maxAgeS, logLevel: level, json = false } = flags;
+  const [{ createLogging }, { startLight }] = await Promise.all([
+    import("../../base/logging/log.js"),
+    import("../../light/light-node.js"),
+  ]);
+  const { log } = createLogging({ level, json });
+  await runUntilSignal(async () => {
+    const options = { urls, genesisHash, dir: resolve(dataDir), port, maxAgeS, log };
+    const light = await startLight(options).catch((error: unknown) => {
+      throw toListenError(error, port);
     });
+    const number = light.block();
+    const block = number === undefined ? null : Number(number);
+    const event = { event: "ready", role: "light", rpc: light.url, ports: { rpc: light.port }, block };
+    printResult(flags, event, () => panel(light, genesisHash));
+    return () => light.stop();
+  });
+}
+
+/** Converts an error of the port to an error with a remedy. Returns other errors unchanged. */
+function toListenError(error: unknown, port: number): unknown {
+  const { code, message } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case "EADDRINUSE":
+      return new ExitError(`Port ${port} is taken; choose another --port.`);
+    case "EACCES":
+    case "ERR_SOCKET_BAD_PORT":
+      return new InputError(`Port ${port} cannot be bound: ${message}; choose another --port.`);
+    default:
+      return error;
+  }
+}
+
+function panel({ url, block }: LightNode, genesisHash: string): string[] {
+  const number = block();
+  return [
+    "",
+    `  ${paint("bold", "Gatehouse light")}`,
+    `  ${url}   HTTP, proved responses only`,
+    `  network ${genesisHash}`,
+    number === undefined
+      ? `  ${paint("yellow", "No node has proved a block yet; see the log for the reason.")}`
+      : `  block ${number}`,
+    "",
+    `  ${paint("dim", "Ctrl-C stops it.")}`,
+    "",
+  ];
 }

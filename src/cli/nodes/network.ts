@@ -10,15 +10,12 @@ import { createProcessErrors, watchProcess } from "../../health/process-errors.j
 import { loadOrCreateNodeKey } from "../../base/crypto/node-key.js";
 import { createPrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
 import { type RunningNode, startNode, type StartOptions } from "../../node/node.js";
-import { requestNode, nodeUrl } from "../calls/request-node.js";
-import type { PeerBody } from "../calls/peer-list.js";
-import { linesOf, openStream } from "../calls/stream-lines.js";
-import { paint, print, table } from "../terminal/output.js";
-import { type Drawing, drawPeriodically } from "./live.js";
+import { type PeriodicTask, startPeriodicTask } from "../../base/async/periodic-task.js";
+import { type PeerBody, requestNode } from "../calls/request-node.js";
+import { paint, printResult, shorten, table } from "../terminal/output.js";
 import { type SampleSection, seedSamples } from "./samples.js";
 import { runUntilSignal } from "./signals.js";
 
-/** Flags of the command. */
 export interface DevnetFlags {
   readonly nodes: number;
   readonly rpcPort: number;
@@ -27,12 +24,10 @@ export interface DevnetFlags {
   readonly json?: boolean;
 }
 
-/** Maximum time between two drawings. Peers connect and disconnect without a block or a change of health. */
-const drawEveryMs = 10_000;
+const drawEveryMs = 500;
 /** Time limit for the nodes to discover each other, or to reach the same block. */
 const readyWithinMs = 30_000;
 
-/** Runs a network until a signal arrives. */
 export async function runNetwork(flags: DevnetFlags): Promise<void> {
   await runUntilSignal((signal) => startNetwork(flags, signal));
 }
@@ -42,9 +37,9 @@ async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<()
   const directory =
     flags.dataDir === undefined ? await mkdtemp(join(tmpdir(), "gatehouse-devnet-")) : resolve(flags.dataDir);
   const nodes: RunningNode[] = [];
-  let live: Drawing | undefined;
+  let drawing: PeriodicTask | undefined;
   const close = async (): Promise<void> => {
-    await live?.stop();
+    await drawing?.stop();
     await Promise.all(nodes.map((node) => node.stop()));
     if (flags.dataDir === undefined) {
       await rm(directory, { recursive: true, force: true });
@@ -61,25 +56,15 @@ async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<()
       if (i === 0) {
         watchProcess(processErrors, node.log);
       }
-      if (flags.json === true) {
-        print(JSON.stringify({ event: "ready", rpc: node.rpcUrl, ports: node.ports }));
-      } else {
-        print(`${i === 0 ? "\n" : ""}  node ${i + 1} is up on port ${port}`);
-      }
+      const text = `${i === 0 ? "\n" : ""}  node ${i + 1} is up on port ${port}`;
+      printResult(flags, { event: "ready", rpc: node.rpcUrl, ports: node.ports }, () => text);
     }
     await untilReady(nodes, signal);
     const authority = await loadOrCreateNodeKey(dataDirOf(directory, 0));
     const samples = await seedSamples(nodes[0]!.rpcUrl, directory, authority, ownCommand());
     await untilReady(nodes, signal);
-    if (flags.json === true) {
-      print(JSON.stringify({ event: "network-ready" }));
-    } else {
-      print(...overview(nodes[0]!.rpcUrl, samples));
-      live = await drawPeriodically(() => networkTable(nodes), {
-        watch: (onChange, stopped) => watchNodes(nodes, onChange, stopped),
-        maxPauseMs: drawEveryMs,
-      });
-    }
+    printResult(flags, { event: "network-ready" }, () => overview(nodes[0]!.rpcUrl, samples));
+    drawing = flags.json === true ? undefined : await drawTable(nodes);
   } catch (error) {
     await close();
     throw error;
@@ -87,7 +72,6 @@ async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<()
   return close;
 }
 
-/** Location of the nodes: directory and ports. */
 interface Plan {
   readonly directory: string;
   readonly rpcPorts: readonly number[];
@@ -204,15 +188,33 @@ function overview(url: string, samples: readonly SampleSection[]): string[] {
   ];
 }
 
-/** Queries the nodes, and returns a table of their states. */
+/** Prints a table of the nodes. On a terminal, overwrites it whenever a state has changed. */
+async function drawTable(nodes: readonly RunningNode[]): Promise<PeriodicTask | undefined> {
+  const { stdout } = process;
+  let drawn: readonly string[] = [];
+  const draw = async (): Promise<void> => {
+    const lines = await networkTable(nodes);
+    if (lines.join("\n") !== drawn.join("\n")) {
+      const cursorUp = drawn.length === 0 ? "" : `\u001b[${drawn.length}A`;
+      stdout.write(`${cursorUp}${lines.map((line) => `${stdout.isTTY ? "\u001b[2K" : ""}${line}\n`).join("")}`);
+      drawn = lines;
+    }
+  };
+  await draw();
+  // If the states are not available now, try again at the next drawing.
+  return stdout.isTTY ? startPeriodicTask(draw, drawEveryMs, () => undefined) : undefined;
+}
+
 async function networkTable(nodes: readonly RunningNode[]): Promise<string[]> {
   const rows = await Promise.all(
     nodes.map(async ({ rpcUrl, publicKey }, i) => {
-      const [health, head, peers] = (await Promise.all(
-        ["/health", "/chain/head", "/peerlist"].map(
-          async (path) => JSON.parse((await requestNode(rpcUrl, path)).text) as unknown,
-        ),
-      )) as [{ status: string; accepting: boolean }, { number: number }, { status: { ready: boolean } }[]];
+      const paths = ["/health", "/chain/head", "/peerlist"];
+      const responses = await Promise.all(paths.map((path) => requestNode(rpcUrl, path)));
+      const [health, head, peers] = responses.map(({ text }) => JSON.parse(text) as unknown) as [
+        { status: string; accepting: boolean },
+        { number: number },
+        PeerBody[],
+      ];
       return [
         `  ${i + 1}`,
         rpcUrl,
@@ -220,26 +222,11 @@ async function networkTable(nodes: readonly RunningNode[]): Promise<string[]> {
         health.accepting ? "yes" : paint("yellow", "no"),
         String(head.number),
         `${peers.filter(({ status }) => status.ready).length} of ${nodes.length - 1}`,
-        `${publicKey.slice(0, 10)}…${publicKey.slice(-4)}`,
+        shorten(publicKey),
       ];
     }),
   );
   return [...table([["  NODE", "HTTP AND GRPC", "STATUS", "ACCEPTING", "BLOCK", "PEERS", "PUBLIC KEY"], ...rows]), ""];
-}
-
-/** Calls `onChange` for new blocks and health changes, until the signal aborts or the nodes end their streams. */
-function watchNodes(nodes: readonly RunningNode[], onChange: () => void, signal: AbortSignal): void {
-  async function follow(url: URL): Promise<void> {
-    for await (const _ of linesOf(await openStream(url, { signal }))) {
-      onChange();
-    }
-  }
-  for (const { rpcUrl } of nodes) {
-    for (const path of ["/health/watch", "/events?kinds=block"]) {
-      // Ignore a lost stream: the table is redrawn periodically in any case.
-      follow(nodeUrl(rpcUrl, path)).catch(() => undefined);
-    }
-  }
 }
 
 /** Returns the lowest free ports from a first one on. Throws Error if there are too few. */

@@ -14,8 +14,7 @@ import { loadOrCreateNodeKey, type NodeKey, nodeKeyPath } from "../../base/crypt
 import { programAddress } from "../../storage/changes/write.js";
 import { toHex } from "../../zk/poseidon.js";
 import { requestOk } from "../calls/request-node.js";
-import { submitChange } from "../transactions/submit.js";
-import { followTransaction } from "../transactions/transaction-state.js";
+import { followTransaction, submitChange } from "../transactions/submit.js";
 
 const guestbook = '{"title": "Guestbook", "entries": ["Ann was here", "so was Bob"], "visits": 2, "open": true}';
 const team = '{"topic": "Roadmap", "votes": {"ann": 3, "bob": 2}}';
@@ -25,7 +24,6 @@ const programNames = ["guestbook", "team", "diary"] as const;
 const commitments = [101n, 102n, 103n].map(toHex);
 const nullifier = toHex(7n);
 
-/** Shell commands with a heading. */
 export interface SampleSection {
   readonly title: string;
   readonly lines: readonly string[];

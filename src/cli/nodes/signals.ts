@@ -2,8 +2,6 @@
 import { setFlagsFromString } from "node:v8";
 import { StartAborted } from "../../base/errors/start-error.js";
 
-const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
-
 /**
  * Starts a service, waits for SIGINT or SIGTERM, stops the service, and ends the process with code 0. A signal during
  * the start aborts the start. A second signal ends the process immediately with 128 plus the number of the signal.
@@ -21,21 +19,14 @@ export async function runUntilSignal(
   process.stdout.removeAllListeners("error").on("error", () => undefined);
   const controller = new AbortController();
   const { signal } = controller;
-  const stopAt = (name: keyof typeof signalNumbers): void => {
-    process.on(name, () => {
-      if (signal.aborted) {
-        process.exit(128 + signalNumbers[name]);
-      }
-      controller.abort();
-    });
+  const stop = (_: string, number: number): void => {
+    if (signal.aborted) {
+      process.exit(128 + number);
+    }
+    controller.abort();
   };
-  stopAt("SIGINT");
-  stopAt("SIGTERM");
-  if (onHangUp === undefined) {
-    stopAt("SIGHUP");
-  } else {
-    process.on("SIGHUP", onHangUp);
-  }
+  process.on("SIGINT", stop).on("SIGTERM", stop);
+  process.on("SIGHUP", onHangUp ?? stop);
   try {
     let fail: (error: unknown) => void = () => undefined;
     const ended = new Promise((resolve, reject) => {
@@ -43,13 +34,13 @@ export async function runUntilSignal(
       fail = reject;
     });
     ended.catch(() => undefined);
-    const stop = await start(signal, fail);
+    const stopService = await start(signal, fail);
     // A running service benefits from a larger young generation, unlike the start of a command (main.ts).
     setFlagsFromString("--semi-space-growth-factor=2");
     if (!signal.aborted) {
       await ended;
     }
-    await stop();
+    await stopService();
   } catch (error) {
     if (!(error instanceof StartAborted)) {
       throw error;

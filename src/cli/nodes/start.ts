@@ -3,13 +3,12 @@ import type { Command } from "commander";
 import type { Config } from "../../config/config.js";
 import type { RunningNode, RunOptions } from "../../node/node.js";
 import { type PeriodicTask, startPeriodicTask } from "../../base/async/periodic-task.js";
-import { addNodeOptions, configOf } from "../usage/node-options.js";
-import { describeWarnings, paint, print } from "../terminal/output.js";
+import { addNodeOptions, loadNodeConfig } from "../usage/node-options.js";
+import { describeWarnings, paint, printResult } from "../terminal/output.js";
 import { type Progress, startProgress } from "../terminal/progress.js";
 import { widthOf } from "../terminal/wrap.js";
 import { runUntilSignal } from "./signals.js";
 
-/** Time between two updates of the progress bar. */
 const drawEveryMs = 500;
 
 export function addStart(command: Command): void {
@@ -26,19 +25,16 @@ Examples:
   GATEHOUSE_RPC_PORT=8080 gatehouse start --genesis genesis.json --json`,
     )
     .action(async () => {
-      await run(await configOf(command));
+      const { config } = await loadNodeConfig(command);
+      // Until the node registers its handler, it has read no files, so a reload does nothing.
+      let reload = (): void => undefined;
+      await runUntilSignal(
+        (signal, onTakeoverFailed) =>
+          start(config, { signal, onTakeoverFailed, onReload: (handler) => (reload = handler) }),
+        () => reload(),
+      );
     });
   addNodeOptions(command);
-}
-
-async function run(config: Config): Promise<void> {
-  // Until the node registers its handler, it has read no files, so a reload does nothing.
-  let reload = (): void => undefined;
-  await runUntilSignal(
-    (signal, onTakeoverFailed) =>
-      start(config, { signal, onTakeoverFailed, onReload: (handler) => (reload = handler) }),
-    () => reload(),
-  );
 }
 
 async function start(
@@ -61,12 +57,9 @@ async function start(
       }
       isFirst = false;
       void drawing?.stop();
-      if (config.json) {
-        print(JSON.stringify({ event: "ready", role: node.role, rpc: node.rpcUrl, ports: node.ports }));
-      } else {
-        print(...panel(node));
-        drawing = showCatchingUp(node);
-      }
+      const event = { event: "ready", role: node.role, rpc: node.rpcUrl, ports: node.ports };
+      printResult(config, event, () => panel(node));
+      drawing = config.json ? undefined : showCatchingUp(node);
     },
     onTakeoverFailed(error) {
       void drawing?.stop();
@@ -96,17 +89,12 @@ function showCatchingUp(node: RunningNode): PeriodicTask {
   return startPeriodicTask(updateBar, drawEveryMs, () => undefined);
 }
 
-function stateOf({ role, dormant }: RunningNode): string {
-  if (role !== "writer") {
-    return `  ${role}`;
-  }
-  return dormant ? "  dormant: no peers" : "";
-}
-
 function panel(node: RunningNode): string[] {
+  const dormancy = node.dormant ? "  dormant: no peers" : "";
+  const state = node.role === "writer" ? dormancy : `  ${node.role}`;
   return [
     "",
-    `  ${paint("bold", `Gatehouse ${node.version}`)} "${node.versionName}"${paint("yellow", stateOf(node))}`,
+    `  ${paint("bold", `Gatehouse ${node.version}`)} "${node.versionName}"${paint("yellow", state)}`,
     `  ${node.rpcUrl}   HTTP and gRPC${node.workers === 0 ? "" : `, by ${node.workers} workers`}`,
     `  ${node.publicKey}`,
     ...describeWarnings(node.warnings, widthOf(process.stdout) - 2).map((line) => `  ${line}`),

@@ -12,6 +12,57 @@ export function print(...lines: string[]): void {
   process.stdout.write(`${lines.join("\n")}\n`);
 }
 
+/** Prints a result: with `--json` a body, which is a value or the text of JSON, and otherwise lines for people. */
+export function printResult(
+  { json }: { readonly json?: boolean },
+  body: unknown,
+  lines: () => string | readonly string[],
+): void {
+  if (json === true) {
+    print(typeof body === "string" ? body : JSON.stringify(body));
+  } else {
+    print(...[lines()].flat());
+  }
+}
+
+export interface PageBody {
+  readonly nextPageToken?: string;
+  /** First block whose content the node lists, for lists of block content. */
+  readonly fromBlock?: number;
+  readonly historyFromBlock?: number;
+}
+
+/**
+ * Prints a page of a list, and the way to the next one.
+ *
+ * @param text Response of the node.
+ * @param rowsOf Returns the rows of the parsed response, without the heading.
+ * @param empty Text to print if there are no rows.
+ * @param hasPages False if the caller counts items instead of pages.
+ */
+export function printPage(
+  flags: { readonly json?: boolean },
+  text: string,
+  heading: readonly string[],
+  rowsOf: (body: never) => readonly (readonly string[])[],
+  empty: string,
+  hasPages = true,
+): void {
+  printResult(flags, text, () => {
+    const body = JSON.parse(text) as PageBody;
+    const rows = rowsOf(body as never);
+    const { nextPageToken, fromBlock = 1, historyFromBlock = fromBlock } = body;
+    const lines = rows.length === 0 ? [empty] : table([heading, ...rows]);
+    const note = (content: string) => lines.push("", ...wrap(content, widthOf(process.stdout), false));
+    if (nextPageToken !== undefined && hasPages) {
+      note(`Next page: repeat the command with --page-token ${nextPageToken}`);
+    } else if (historyFromBlock > 1) {
+      note(`This node does not list blocks before ${historyFromBlock}.`);
+    }
+    return lines;
+  });
+}
+
 /** Colors text if stdout is a terminal with color support (NO_COLOR, FORCE_COLOR). */
 export function paint(format: Parameters<typeof styleText>[0], text: string): string {
   return process.stdout.isTTY && process.stdout.hasColors() ? styleText(format, text) : text;
@@ -100,12 +151,10 @@ export function duration(seconds: number): string {
   return parts.slice(0, 2).join(" ");
 }
 
-/** Formats the time since a timestamp for people. */
 export function ago(timeMs: number | undefined): string {
   return timeMs === undefined ? "never" : `${duration(Math.max(0, Date.now() - timeMs) / 1000)} ago`;
 }
 
-/** Formats a timestamp as ISO 8601 in UTC. */
 export function instant(timeMs: number): string {
   // JavaScript dates end at 8.64e15 ms.
   return Math.abs(timeMs) <= 8.64e15 ? new Date(timeMs).toISOString() : `${timeMs} ms`;

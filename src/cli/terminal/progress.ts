@@ -2,18 +2,11 @@
 import { duration, paint } from "./output.js";
 import { widthOf } from "./wrap.js";
 
-/** Progress of an operation with a known number of steps. */
-export interface Progress {
-  /** Reports the number of completed steps, and the total if it has changed. */
-  update(done: number, total?: number): void;
-  /** Draws the final state and ends the line. */
-  end(): void;
-}
-
-/** Maximum width of the bar in characters. */
 const maxBarWidth = 24;
 const redrawEveryMs = 100;
 const lineEveryMs = 10_000;
+
+export type Progress = ReturnType<typeof startProgress>;
 
 /**
  * Creates a progress display.
@@ -22,7 +15,7 @@ const lineEveryMs = 10_000;
  * @param firstTotal Number of steps.
  * @param start Number of steps completed earlier.
  */
-export function startProgress(unit: string, firstTotal: number, start = 0): Progress {
+export function startProgress(unit: string, firstTotal: number, start = 0) {
   const { stderr } = process;
   let total = firstTotal;
   const startMs = performance.now();
@@ -46,19 +39,35 @@ export function startProgress(unit: string, firstTotal: number, start = 0): Prog
   }
 
   return {
-    update(done, newTotal = total) {
+    /** Reports the number of completed steps, and the total if it has changed. */
+    update(done: number, newTotal = total): void {
       completed = done;
       total = newTotal;
       if (performance.now() - drawnMs >= (stderr.isTTY ? redrawEveryMs : lineEveryMs)) {
         draw();
       }
     },
-    end() {
+    end(): void {
       draw();
       if (stderr.isTTY) {
         stderr.write("\n");
       }
     },
+  };
+}
+
+/** Creates a progress display with one bar after the other: a change of the unit starts a new one. */
+export function startPhases() {
+  let phase: { readonly unit: string; readonly bar: Progress } | undefined;
+  return {
+    update(unit: string, done: number, total: number, start = 0): void {
+      if (phase?.unit !== unit) {
+        phase?.bar.end();
+        phase = { unit, bar: startProgress(unit, total, start) };
+      }
+      phase.bar.update(done, total);
+    },
+    end: () => phase?.bar.end(),
   };
 }
 

@@ -16,7 +16,6 @@ export function widthOf(stream: NodeJS.WriteStream | WriteStream): number {
   return columns > 0 ? Math.max(columns, minWidth) : Infinity;
 }
 
-/** Returns the visible length of a text. */
 export function lengthOf(text: string): number {
   return text.replace(styles, "").length;
 }

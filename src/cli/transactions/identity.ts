@@ -1,8 +1,8 @@
 /** `gatehouse identity`: prints the headers that prove an identity, for curl. */
 import type { Command } from "commander";
-import { addKeyFlag, addNetworkFlag, addNodeFlags, type NetworkFlags } from "../usage/flags.js";
-import { print } from "../terminal/output.js";
-import { loadKey, provedIdentity } from "./caller.js";
+import { addKeyFlag, addNetworkFlag, addNodeFlags, type ReadFlags } from "../usage/flags.js";
+import { printResult } from "../terminal/output.js";
+import { identityOf, loadKey } from "./caller.js";
 
 export function addIdentity(identity: Command): void {
   const headers = identity
@@ -18,14 +18,10 @@ headers there: give --network in that case.
 Example:
   gatehouse identity headers --key alice.key | xargs curl http://127.0.0.1:53550/storage-program/stor-…`,
     )
-    .action(async ({ key, json, ...flags }: NetworkFlags & { key?: string; json?: boolean }) => {
-      const proof = await provedIdentity(await loadKey(key), flags);
-      print(
-        json === true
-          ? JSON.stringify(proof)
-          : Object.entries(proof)
-              .map(([name, value]) => `-H '${name}: ${value}'`)
-              .join(" "),
-      );
+    .action(async (flags: ReadFlags) => {
+      await loadKey(flags.key);
+      const proof = await identityOf(flags);
+      const lines = Object.entries(proof).map(([name, value]) => `-H '${name}: ${value}'`);
+      printResult(flags, proof, () => lines.join(" "));
     });
 }

@@ -5,18 +5,12 @@ import { ProofError, type ProofFlaw } from "../../../client/src/proof/proof-erro
 import type { HashPair } from "../../../client/src/proof/source.js";
 import { createProvedReader, type ProvedReader } from "../../light/proved-reader.js";
 import { createStartRead, isFromNode } from "../../light/upstream.js";
+import { InputError } from "../../base/errors/start-error.js";
 import { ago, paint } from "../terminal/output.js";
-import { ExitError, exitCodes } from "../usage/errors.js";
-import type { NetworkFlags, NodeFlags, VerifyFlags } from "../usage/flags.js";
-import { checkUrl, parseGenesisHash } from "../usage/values.js";
-import { writeOutput } from "../usage/write-output.js";
-import { loadKey, provedIdentity } from "./caller.js";
-
-/** Flags of a proved read. */
-export interface ProvedFlags extends NetworkFlags, NodeFlags, VerifyFlags {
-  readonly key?: string;
-  readonly verify: string;
-}
+import { ExitError, exitCodes, unreachable } from "../usage/errors.js";
+import { writeOutput } from "../usage/files.js";
+import { checkUrl, type NetworkFlags, type NodeFlags, parseGenesisHash, type VerifyFlags } from "../usage/flags.js";
+import { identityOf } from "./caller.js";
 
 /**
  * Returns JSON as the node would send it, built from proved data. Reports the proving block on stderr unless `--json` is
@@ -26,25 +20,26 @@ export interface ProvedFlags extends NetworkFlags, NodeFlags, VerifyFlags {
  * @throws ExitError with code 1 for a missing proof, and for a proved absence; code 3 if the node is unreachable.
  */
 export async function readProved<I extends DescMessage, O extends DescMessage>(
-  flags: ProvedFlags,
+  flags: NetworkFlags & NodeFlags & VerifyFlags & { readonly key?: string; readonly verify: string },
   method: DescMethodUnary<I, O>,
   request: MessageInitShape<I>,
   hashPair?: HashPair,
 ): Promise<string> {
-  const genesisHash = networkToVerify(flags);
-  const headers =
-    flags.key === undefined ? {} : await provedIdentity(await loadKey(flags.key), { ...flags, network: genesisHash });
-  const { maxAge: maxAgeS } = flags;
-  const reader = createProvedReader(createStartRead(checkUrl("--node", flags.node), headers)(), {
-    genesisHash,
-    maxAgeS,
-    hashPair,
-  });
+  const { node, verify, network, maxAge: maxAgeS } = flags;
+  const genesisHash = parseGenesisHash("--verify", verify);
+  if (network !== undefined && network.toLowerCase() !== genesisHash) {
+    throw new InputError("--network and --verify name different networks; leave --network out.");
+  }
+  const headers = await identityOf({ ...flags, network: genesisHash });
+  const startRead = createStartRead(checkUrl("--node", node), headers);
+  const reader = createProvedReader(startRead(), { genesisHash, maxAgeS, hashPair });
   try {
     const text = await reader.read(method, request);
     await save(reader, flags.save);
-    if (flags.json !== true) {
-      reportBlock(reader);
+    if (flags.json !== true && reader.block !== undefined) {
+      const { number, saidMs } = reader.block;
+      const proved = `proved by block ${number}, the latest as of ${ago(Number(saidMs))}`;
+      process.stderr.write(`${paint("dim", proved)}\n`);
     }
     return text;
   } catch (error) {
@@ -52,7 +47,7 @@ export async function readProved<I extends DescMessage, O extends DescMessage>(
     if (error instanceof GatehouseError && !(error instanceof ProofError)) {
       await save(reader, flags.save);
     }
-    throw toExitError(error, flags.node);
+    throw toExitError(error, node);
   }
 }
 
@@ -61,22 +56,6 @@ async function save(reader: ProvedReader, path: string | undefined): Promise<voi
   if (path !== undefined && text !== undefined) {
     await writeOutput(path, text);
   }
-}
-
-function reportBlock({ block }: ProvedReader): void {
-  if (block !== undefined) {
-    const signedAgo = ago(Number(block.saidMs));
-    process.stderr.write(`${paint("dim", `proved by block ${block.number}, the latest as of ${signedAgo}`)}\n`);
-  }
-}
-
-/** Returns the genesis hash of `--verify`. Throws ExitError with code 2 if `--network` differs from it. */
-function networkToVerify({ verify, network }: ProvedFlags): string {
-  const genesisHash = parseGenesisHash("--verify", verify);
-  if (network !== undefined && network.toLowerCase() !== genesisHash) {
-    throw new ExitError("--network and --verify name different networks; leave --network out.", exitCodes.usage);
-  }
-  return genesisHash;
 }
 
 const advice: Readonly<Partial<Record<ProofFlaw, string>>> = {
@@ -97,7 +76,7 @@ function toExitError(error: unknown, node: string): unknown {
   }
   const { message, reason } = error;
   if (reason === "UNREACHABLE") {
-    return new ExitError(`No node responds at ${node}: ${message}.`, exitCodes.unreachable);
+    return unreachable(node, message);
   }
   const prefix = isFromNode(error) ? "The node rejected the request" : "Proved";
   return new ExitError(`${prefix}: ${message} (${reason})`, exitCodes.failed, reason);

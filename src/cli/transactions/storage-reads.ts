@@ -1,35 +1,82 @@
-/** Implementation of the `gatehouse storage` commands that read programs. */
-import type { PageFlags, ReadFlags, VerifyFlags } from "../usage/flags.js";
-import { pagePath } from "../calls/page-path.js";
-import { print, printable, shorten } from "../terminal/output.js";
-import { type PageBody, printPage } from "../terminal/page.js";
+/** Commands of `gatehouse storage` that read programs. */
+import type { Command } from "commander";
+import { InputError } from "../../base/errors/start-error.js";
+import { pagePath } from "../calls/request-node.js";
+import { instant, type PageBody, printable, printPage, printResult, shorten } from "../terminal/output.js";
+import {
+  addPageFlags,
+  addReadFlags,
+  addVerifyFlags,
+  isVerifying,
+  type PageFlags,
+  type ReadFlags,
+  type VerifyFlags,
+} from "../usage/flags.js";
 import { readAs } from "./caller.js";
-import type { ProvedFlags } from "./proved-reads.js";
-import { isVerifying } from "./verifying.js";
+import { changesHeading } from "./tx.js";
 
 /** Flags of a list of programs, which has pages or an offset. */
-export interface ProgramListFlags extends ReadFlags, PageFlags {
+interface ProgramListFlags extends ReadFlags, PageFlags {
   readonly offset?: string;
 }
 
-/** Prints the data of a program, or one field. */
-export async function getProgram(
-  address: string,
-  field: string | undefined,
-  flags: ReadFlags & VerifyFlags,
-): Promise<void> {
-  const text = isVerifying(flags)
-    ? await readVerified(flags, address, field)
-    : await readUnverified(flags, address, field);
-  print(flags.json === true ? text : memberText(text, field === undefined ? "data" : "value"));
+export function addStorageReads(storage: Command): void {
+  const addCommand = (usage: string, description: string): Command =>
+    addReadFlags(storage.command(usage).description(description));
+  // Lists accept --verify, but hidden and with an error that says why a list cannot be verified.
+  const addListCommand = (usage: string, description: string): Command => {
+    const command = addPageFlags(addCommand(usage, description));
+    return command.addOption(command.createOption("--verify <GENESIS>").argParser(rejectVerify).hideHelp());
+  };
+
+  addVerifyFlags(addCommand("get <ADDRESS> [FIELD]", "Print a program's data, or one field of it.")).action(
+    async (address: string, field: string | undefined, flags: ReadFlags & VerifyFlags) => {
+      const text = await readProgram(flags, address, field);
+      printResult(flags, text, () => memberText(text, field === undefined ? "data" : "value"));
+    },
+  );
+
+  addListCommand("history <ADDRESS>", "List the changes of a program, latest first.")
+    .addHelpText(
+      "after",
+      `
+Lists the names of changed fields; the transaction has the written value. The history is visible to all who may read the
+program. A deleted program has no visible history.
+
+Example:
+  gatehouse storage history stor-… --limit 10`,
+    )
+    .action(async (address: string, flags: ReadFlags & PageFlags) => {
+      const path = `/storage-program/${encodeURIComponent(address)}/history`;
+      const text = await readAs(flags, pagePath(path, flags));
+      printPage(flags, text, changesHeading, rowsOfHistory, "This node knows no changes.");
+    });
+
+  addListCommand("list <OWNER>", "List the programs of an owner, latest first.")
+    .option("--offset <NUMBER>", "Number of programs to skip.")
+    .action(async (owner: string, flags: ProgramListFlags) => {
+      await listPrograms(flags, `/storage-program/owner/${encodeURIComponent(owner)}`);
+    });
+
+  addListCommand("search <TEXT>", "List programs whose name contains this text, latest first.")
+    .option("--offset <NUMBER>", "Number of programs to skip.")
+    .option("--exact", "Match the full name, case-sensitively.")
+    .action(async (q: string, flags: ProgramListFlags & { readonly exact?: boolean }) => {
+      await listPrograms(flags, "/storage-program/search", { q, exact: flags.exact?.toString() });
+    });
 }
 
-async function readUnverified(flags: ReadFlags, address: string, field: string | undefined): Promise<string> {
-  const path = `/storage-program/${encodeURIComponent(address)}`;
-  return await readAs(flags, field === undefined ? `${path}/all` : `${path}/field/${encodeURIComponent(field)}`);
+function rejectVerify(): never {
+  throw new InputError(
+    "A list cannot be proved complete. Read each program with: gatehouse storage get ADDRESS --verify GENESIS",
+  );
 }
 
-async function readVerified(flags: ProvedFlags, storageAddress: string, field: string | undefined): Promise<string> {
+async function readProgram(flags: ReadFlags & VerifyFlags, storageAddress: string, field?: string): Promise<string> {
+  if (!isVerifying(flags)) {
+    const path = `/storage-program/${encodeURIComponent(storageAddress)}`;
+    return await readAs(flags, field === undefined ? `${path}/all` : `${path}/field/${encodeURIComponent(field)}`);
+  }
   const [{ readProved }, { StorageService }] = await Promise.all([
     import("./proved-reads.js"),
     import("../../../gen/gatehouse/storage/v1/storage_pb.js"),
@@ -40,19 +87,6 @@ async function readVerified(flags: ProvedFlags, storageAddress: string, field: s
     : await readProved(flags, getField, { storageAddress, field });
 }
 
-/** Prints a table of the programs of an owner. */
-export async function listPrograms(owner: string, flags: ProgramListFlags): Promise<void> {
-  await list(flags, `/storage-program/owner/${encodeURIComponent(owner)}`, {});
-}
-
-/** Prints a table of the programs with a text in their name. */
-export async function searchPrograms(
-  text: string,
-  flags: ProgramListFlags & { readonly exact?: boolean },
-): Promise<void> {
-  await list(flags, "/storage-program/search", { q: text, exact: flags.exact?.toString() });
-}
-
 /** Returns a member of the response unparsed, so that numbers retain all digits. */
 function memberText(text: string, name: string): string {
   const start = text.indexOf(`"${name}":`) + name.length + 3;
@@ -61,42 +95,51 @@ function memberText(text: string, name: string): string {
   return rest.slice(0, end);
 }
 
-interface ProgramRow {
-  readonly storageAddress: string;
-  readonly programName: string;
-  readonly owner: string;
-  readonly encoding: string;
-  readonly sizeBytes: number;
-  readonly updatedAt: string;
+interface HistoryBody extends PageBody {
+  readonly changes: readonly {
+    readonly blockNumber: number;
+    readonly timestamp: number;
+    readonly transactionHash: string;
+    readonly sender: string;
+    readonly kind: string;
+    readonly fields: readonly string[];
+  }[];
+}
+
+function rowsOfHistory({ changes }: HistoryBody): string[][] {
+  return changes.map(({ blockNumber, timestamp, transactionHash, sender, kind, fields }) => [
+    String(blockNumber),
+    instant(timestamp),
+    shorten(sender),
+    [transactionHash, kind.replaceAll("_", " "), ...fields.map((field) => printable(JSON.stringify(field)))].join(" "),
+  ]);
 }
 
 interface ListBody extends PageBody {
-  readonly programs: readonly ProgramRow[];
+  readonly programs: readonly {
+    readonly storageAddress: string;
+    readonly programName: string;
+    readonly owner: string;
+    readonly encoding: string;
+    readonly sizeBytes: number;
+    readonly updatedAt: string;
+  }[];
 }
 
-async function list(
+async function listPrograms(
   flags: ProgramListFlags,
   path: string,
-  filters: Readonly<Record<string, string | undefined>>,
+  filters: Readonly<Record<string, string | undefined>> = {},
 ): Promise<void> {
-  const { limit, offset } = flags;
+  const { limit, offset, pageToken } = flags;
   // These routes take `limit` and `offset`, which are older than page tokens.
-  const parameters = { ...filters, limit: limit?.toString(), offset };
-  const text = await readAs(flags, pagePath(path, { pageToken: flags.pageToken }, parameters));
-  if (flags.json === true) {
-    print(text);
-    return;
-  }
-  const { programs, ...page } = JSON.parse(text) as ListBody;
-  const rows = programs.map((row) => [
-    row.storageAddress,
-    printable(row.programName),
-    row.encoding,
-    String(row.sizeBytes),
-    row.updatedAt,
-    shorten(row.owner),
-  ]);
+  const text = await readAs(flags, pagePath(path, { pageToken }, { ...filters, limit: limit?.toString(), offset }));
+  const rowsOf = ({ programs }: ListBody) =>
+    programs.map(({ storageAddress, programName, encoding, sizeBytes, updatedAt, owner }) => [
+      ...[storageAddress, printable(programName), encoding],
+      ...[String(sizeBytes), updatedAt, shorten(owner)],
+    ]);
   const heading = ["ADDRESS", "NAME", "ENCODING", "BYTES", "CHANGED", "OWNER"];
   // With --offset the caller counts the items. A page token would apply the offset a second time, so none is printed.
-  printPage(heading, rows, offset === undefined ? page : {}, "There are no programs that you may read.");
+  printPage(flags, text, heading, rowsOf, "There are no programs that you may read.", offset === undefined);
 }

@@ -1,19 +1,31 @@
-/** `gatehouse storage`: creates, changes and reads storage programs. */
+/** `gatehouse storage`: creates and changes storage programs. */
 import type { Command } from "commander";
-import {
-  addChangeFlags,
-  addPageFlags,
-  addReadFlags,
-  addVerifyFlags,
-  type ChangeFlags,
-  type PageFlags,
-  type ReadFlags,
-  type VerifyFlags,
-  parseInteger,
-} from "../usage/flags.js";
-import { ExitError, exitCodes } from "../usage/errors.js";
-import type { AccessFlags, CreateFlags, DataFlags, IndexFlags } from "./storage-changes.js";
-import type { ProgramListFlags } from "./storage-reads.js";
+import type * as Operations from "../../../client/src/operations.js";
+import type { Operation } from "../../../client/src/transaction.js";
+import { InputError } from "../../base/errors/start-error.js";
+import { readInput } from "../usage/files.js";
+import { addChangeFlags, type ChangeFlags, collectValues, parseInteger } from "../usage/flags.js";
+import { loadKey } from "./caller.js";
+import { addStorageReads } from "./storage-reads.js";
+import { submitAndReport } from "./submit.js";
+
+/** Sources of a document, at most one of which may be set. */
+interface DataFlags {
+  readonly data?: string;
+  readonly file?: string;
+  readonly binary?: string;
+}
+
+interface AccessFlags {
+  readonly access?: Operations.AccessMode;
+  readonly allow?: readonly string[];
+  readonly blacklist?: readonly string[];
+  readonly group?: readonly string[];
+}
+
+interface IndexFlags {
+  readonly index?: number;
+}
 
 export function addStorage(storage: Command): void {
   storage.addHelpText(
@@ -30,139 +42,69 @@ Examples:
   gatehouse storage get stor-… title --verify 0x…  # trusts no node
   gatehouse storage history stor-… --limit 10`,
   );
-  addCreate(storage);
-  addChanges(storage);
-  addReads(storage);
-}
+  const addCommand = (usage: string, description: string): Command =>
+    addChangeFlags(storage.command(usage).description(description));
 
-function addCreate(storage: Command): void {
-  addChangeCommand(
-    storage,
-    "create <NAME>",
-    "Create a program owned by the key, and print its address.",
-    addDataFlags,
-    addAccessFlags,
-  )
+  addAccessFlags(addDataFlags(addCommand("create <NAME>", "Create a program owned by the key, and print its address.")))
     .option("--metadata <JSON>", "JSON object to store with the program.")
     .option("--salt <TEXT>", "Salt of the program's address.", "")
-    .action(async (name: string, flags: CreateFlags) => {
-      const { createProgram } = await loadChanges();
-      await createProgram(name, flags);
-    });
-}
+    .action(createProgram);
 
-function addChanges(storage: Command): void {
-  addChangeCommand(storage, "write <ADDRESS>", "Replace the data of a program.", addDataFlags).action(
+  addDataFlags(addCommand("write <ADDRESS>", "Replace the data of a program.")).action(
     async (address: string, flags: ChangeFlags & DataFlags) => {
-      const { writeProgram } = await loadChanges();
-      await writeProgram(address, flags);
+      const data = await readData(flags);
+      if (data === undefined) {
+        throw new InputError("One of --data, --file and --binary is required.");
+      }
+      await change(flags, address, ({ writeProgram }) => writeProgram(address, data));
     },
   );
 
-  addChangeCommand(storage, "set <ADDRESS> <FIELD> <VALUE>", "Set a field to a JSON value.")
+  addCommand("set <ADDRESS> <FIELD> <VALUE>", "Set a field to a JSON value.")
     .option("--index <NUMBER>", "Replace only this item of the field's array.", parseInteger)
     .action(async (address: string, field: string, value: string, flags: ChangeFlags & IndexFlags) => {
-      const { setField } = await loadChanges();
-      await setField(address, field, value, flags);
+      const { index } = flags;
+      checkValue(value);
+      await change(flags, address, ({ JsonText, setField, setItem }) =>
+        index === undefined
+          ? setField(address, field, new JsonText(value))
+          : setItem(address, field, index, new JsonText(value)),
+      );
     });
 
-  addChangeCommand(storage, "append <ADDRESS> <FIELD> <VALUE>", "Append a JSON item to a field's array.").action(
+  addCommand("append <ADDRESS> <FIELD> <VALUE>", "Append a JSON item to a field's array.").action(
     async (address: string, field: string, value: string, flags: ChangeFlags) => {
-      const { appendItem } = await loadChanges();
-      await appendItem(address, field, value, flags);
+      checkValue(value);
+      await change(flags, address, ({ JsonText, appendItem }) => appendItem(address, field, new JsonText(value)));
     },
   );
 
-  addChangeCommand(storage, "delete <ADDRESS> [FIELD]", "Delete a program, a field, or an item of a field's array.")
+  addCommand("delete <ADDRESS> [FIELD]", "Delete a program, a field, or an item of a field's array.")
     .option("--index <NUMBER>", "Delete this item of the field's array.", parseInteger)
     .action(async (address: string, field: string | undefined, flags: ChangeFlags & IndexFlags) => {
-      const { deletePart } = await loadChanges();
-      await deletePart(address, field, flags);
+      const { index } = flags;
+      if (field === undefined && index !== undefined) {
+        throw new InputError("--index requires a FIELD.");
+      }
+      await change(flags, address, ({ deleteProgram, deleteField, deleteItem }) => {
+        if (field === undefined) {
+          return deleteProgram(address);
+        }
+        return index === undefined ? deleteField(address, field) : deleteItem(address, field, index);
+      });
     });
 
-  addChangeCommand(storage, "access <ADDRESS>", "Replace the access rule of a program.", addAccessFlags).action(
+  addAccessFlags(addCommand("access <ADDRESS>", "Replace the access rule of a program.")).action(
     async (address: string, flags: ChangeFlags & AccessFlags) => {
-      const { updateAccess } = await loadChanges();
-      await updateAccess(address, flags);
-    },
-  );
-}
-
-/** Loaded lazily, since only changes encode and sign transactions. */
-const loadChanges = async () => await import("./storage-changes.js");
-
-function addReads(storage: Command): void {
-  addVerifyFlags(
-    addReadCommand(storage, "get <ADDRESS> [FIELD]", "Print a program's data, or one field of it."),
-  ).action(async (address: string, field: string | undefined, flags: ReadFlags & VerifyFlags) => {
-    const { getProgram } = await loadReads();
-    await getProgram(address, field, flags);
-  });
-
-  addListCommand(storage, "history <ADDRESS>", "List the changes of a program, latest first.")
-    .addHelpText(
-      "after",
-      `
-Lists the names of changed fields; the transaction has the written value. The history is visible to all who may read the
-program. A deleted program has no visible history.
-
-Example:
-  gatehouse storage history stor-… --limit 10`,
-    )
-    .action(async (address: string, flags: ReadFlags & PageFlags) => {
-      const { listHistory } = await import("./transaction-list.js");
-      await listHistory(address, flags);
-    });
-
-  addOffsetFlag(addListCommand(storage, "list <OWNER>", "List the programs of an owner, latest first.")).action(
-    async (owner: string, flags: ProgramListFlags) => {
-      const { listPrograms } = await loadReads();
-      await listPrograms(owner, flags);
+      const access = readAccess(flags);
+      if (access === undefined) {
+        throw new InputError("--access public, owner or restricted is required.");
+      }
+      await change(flags, address, ({ updateAccess }) => updateAccess(address, access));
     },
   );
 
-  addOffsetFlag(addListCommand(storage, "search <TEXT>", "List programs whose name contains this text, latest first."))
-    .option("--exact", "Match the full name, case-sensitively.")
-    .action(async (text: string, flags: ProgramListFlags & { readonly exact?: boolean }) => {
-      const { searchPrograms } = await loadReads();
-      await searchPrograms(text, flags);
-    });
-}
-
-const loadReads = async () => await import("./storage-reads.js");
-
-/** Adds a command that changes a program, with flags in addition to those of every change. */
-function addChangeCommand(
-  storage: Command,
-  usage: string,
-  description: string,
-  ...addFlags: ((command: Command) => Command)[]
-): Command {
-  return addFlags.reduce(
-    (command, add) => add(command),
-    addChangeFlags(storage.command(usage).description(description)),
-  );
-}
-
-function addReadCommand(storage: Command, usage: string, description: string): Command {
-  return addReadFlags(storage.command(usage).description(description));
-}
-
-function addListCommand(storage: Command, usage: string, description: string): Command {
-  // Accept --verify, but hidden and with an error that says why a list cannot be verified.
-  const command = addPageFlags(addReadCommand(storage, usage, description));
-  return command.addOption(command.createOption("--verify <GENESIS>").argParser(rejectVerify).hideHelp());
-}
-
-function addOffsetFlag(command: Command): Command {
-  return command.option("--offset <NUMBER>", "Number of programs to skip.");
-}
-
-function rejectVerify(): never {
-  throw new ExitError(
-    "A list cannot be proved complete. Read each program with: gatehouse storage get ADDRESS --verify GENESIS",
-    exitCodes.usage,
-  );
+  addStorageReads(storage);
 }
 
 function addDataFlags(command: Command): Command {
@@ -173,10 +115,89 @@ function addDataFlags(command: Command): Command {
 }
 
 function addAccessFlags(command: Command): Command {
-  const collect = (value: string, previous: string[] = []): string[] => [...previous, value];
   return command
     .addOption(command.createOption("--access <MODE>", "Who may read.").choices(["public", "owner", "restricted"]))
-    .option("--allow <KEY>", "Key that may read a restricted program; repeatable.", collect)
-    .option("--blacklist <KEY>", "Key that may never read the program; repeatable.", collect)
-    .option("--group <NAME:PERMISSIONS:KEYS>", "Group such as team:read,write:0x…,0x…; repeatable.", collect);
+    .option("--allow <KEY>", "Key that may read a restricted program; repeatable.", collectValues)
+    .option("--blacklist <KEY>", "Key that may never read the program; repeatable.", collectValues)
+    .option("--group <NAME:PERMISSIONS:KEYS>", "Group such as team:read,write:0x…,0x…; repeatable.", collectValues);
+}
+
+/** Loaded lazily, since only changes encode transactions. */
+const loadOperations = () => import("../../../client/src/operations.js");
+
+async function change(
+  flags: ChangeFlags,
+  storageAddress: string,
+  operationOf: (operations: typeof Operations) => Operation,
+): Promise<void> {
+  await submitAndReport(flags, operationOf(await loadOperations()), { storageAddress });
+}
+
+async function createProgram(
+  name: string,
+  flags: ChangeFlags & DataFlags & AccessFlags & { readonly metadata?: string; readonly salt: string },
+): Promise<void> {
+  const { metadata, salt } = flags;
+  const [operations, { programAddress }] = await Promise.all([
+    loadOperations(),
+    import("../../../client/src/transaction.js"),
+  ]);
+  const operation = operations.createProgram({
+    ...{ name, salt, data: await readData(flags), access: readAccess(flags) },
+    // The node validates the text.
+    ...(metadata !== undefined && { metadata: new operations.JsonText(metadata) }),
+  });
+  const { publicKey } = await loadKey(flags.key);
+  const nonce = Date.now();
+  const storageAddress = programAddress(publicKey, name, BigInt(nonce), salt);
+  await submitAndReport(flags, operation, { storageAddress }, nonce);
+}
+
+/** Reads the document from its source; undefined if there is none. The node validates JSON. */
+async function readData({ data, file, binary }: DataFlags): Promise<Operations.JsonText | Uint8Array | undefined> {
+  const sources = Object.entries({ data, file, binary }).filter(([, value]) => value !== undefined);
+  if (sources.length > 1) {
+    const names = sources.map(([name]) => `--${name}`).join(" and ");
+    throw new InputError(`${names} exclude each other; use one of them.`);
+  }
+  const [{ JsonText }, { maxDocumentBytes }] = await Promise.all([
+    loadOperations(),
+    import("../../storage/documents/document-bounds.js"),
+  ]);
+  const path = file ?? binary;
+  const bytes = path === undefined ? undefined : await readInput(path, maxDocumentBytes);
+  if (binary !== undefined) {
+    return bytes;
+  }
+  const text = data ?? bytes?.toString("utf8");
+  return text === undefined ? undefined : new JsonText(text);
+}
+
+function readAccess(flags: AccessFlags): Operations.AccessRule | undefined {
+  const { access: mode, allow: allowed = [], blacklist: blacklisted = [], group = [] } = flags;
+  if (mode === undefined) {
+    if (allowed.length + blacklisted.length + group.length > 0) {
+      throw new InputError("--allow, --blacklist and --group require --access.");
+    }
+    return undefined;
+  }
+  const groups = group.map((text) => {
+    const [name = "", permissions = "", keys = "", ...rest] = text.split(":");
+    if (name === "" || rest.length > 0 || !/^(read|write)(,(read|write))?$/.test(permissions)) {
+      throw new InputError(`--group must be NAME:read,write:KEY,KEY, not "${text}".`);
+    }
+    const members = keys.split(",").filter((member) => member !== "");
+    return [name, { members, permissions: permissions.split(",") as Operations.AccessGroup["permissions"] }] as const;
+  });
+  return { mode, allowed, blacklisted, groups: Object.fromEntries(groups) };
+}
+
+function checkValue(value: string): void {
+  try {
+    JSON.parse(value);
+  } catch {
+    throw new InputError(
+      `VALUE must be JSON, not ${value.slice(0, 80)}; put a string in quotes: '"${value.slice(0, 40)}"'`,
+    );
+  }
 }

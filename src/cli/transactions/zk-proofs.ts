@@ -1,11 +1,12 @@
 /** Proof files: Merkle proofs of commitments, which this command verifies, and Groth16 proofs, which nodes verify. */
 import { z } from "zod";
+import { InputError } from "../../base/errors/start-error.js";
 import { hex32 } from "../../base/crypto/hash.js";
 import { rootOfPath } from "../../zk/fold.js";
 import { parseProof } from "../../zk/groth16.js";
 import { fieldOrder, toHex, treeDepth } from "../../zk/poseidon.js";
-import { ExitError, exitCodes } from "../usage/errors.js";
-import { readInput } from "../usage/read-input.js";
+import { ExitError } from "../usage/errors.js";
+import { readInput } from "../usage/files.js";
 
 /** Limit on the size of a file in bytes, far above that of a proof. */
 const maxFileBytes = 1024 * 1024;
@@ -35,10 +36,10 @@ const savedProof = z.looseObject({
 export function verifyProof({ commitment, proof }: z.infer<typeof savedProof>) {
   const { siblings, pathIndices, leaf, leafIndex } = proof;
   if (toHex(leaf) !== commitment) {
-    throw new ExitError("The proof is for another leaf than its commitment.", exitCodes.failed);
+    throw new ExitError("The proof is for another leaf than its commitment.");
   }
   if (pathIndices.some((side, level) => side !== Math.floor(leafIndex / 2 ** level) % 2)) {
-    throw new ExitError("The proof's path does not match its leaf index.", exitCodes.failed);
+    throw new ExitError("The proof's path does not match its leaf index.");
   }
   const root = toHex(
     rootOfPath(
@@ -48,39 +49,35 @@ export function verifyProof({ commitment, proof }: z.infer<typeof savedProof>) {
     ),
   );
   if (root !== proof.root) {
-    throw new ExitError("The proof is invalid: its path leads to another root than the stated one.", exitCodes.failed);
+    throw new ExitError("The proof is invalid: its path leads to another root than the stated one.");
   }
   return { commitment, leafIndex, root };
 }
 
-/** Reads a proof that was saved with `gatehouse zk proof --out`. */
 export async function readSavedProof(file: string): Promise<z.infer<typeof savedProof>> {
-  const parsed = savedProof.safeParse(await readJson(file));
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw new ExitError(
-      `${file} is not a saved proof: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`,
-      exitCodes.usage,
-    );
+  const { error, data } = savedProof.safeParse(await readJson(file));
+  if (data === undefined) {
+    const [issue] = error.issues;
+    throw new InputError(`${file} is not a saved proof: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`);
   }
-  return parsed.data;
+  return data;
 }
 
 /** Reads a Groth16 proof in the format of the circom tools. */
 export async function readGroth16(file: string) {
+  const json = await readJson(file);
   try {
-    return parseProof(await readJson(file));
+    return parseProof(json);
   } catch (error) {
-    throw error instanceof ExitError ? error : new ExitError(`${file}: ${(error as Error).message}`, exitCodes.usage);
+    throw new InputError(`${file}: ${(error as Error).message}`);
   }
 }
 
 async function readJson(file: string): Promise<unknown> {
+  const text = (await readInput(file, maxFileBytes)).toString("utf8");
   try {
-    return JSON.parse((await readInput(file, maxFileBytes)).toString("utf8")) as unknown;
+    return JSON.parse(text) as unknown;
   } catch (error) {
-    throw error instanceof ExitError
-      ? error
-      : new ExitError(`${file} is not JSON: ${(error as Error).message}.`, exitCodes.usage);
+    throw new InputError(`${file} is not JSON: ${(error as Error).message}.`);
   }
 }

@@ -1,10 +1,9 @@
 /** Errors of commands: a message of one sentence with advice, an exit code, and a JSON form. */
 
-/** Exit codes, shared by all commands. */
 export const exitCodes = {
   /** Failed or rejected operation. */
   failed: 1,
-  /** Invalid option, configuration or file; a retry cannot succeed. */
+  /** Invalid option, configuration or file, thrown as InputError; a retry cannot succeed. */
   usage: 2,
   /** Unreachable node, or a responder that is not a node. */
   unreachable: 3,
@@ -21,7 +20,7 @@ const errorCodes: Readonly<Record<number, string>> = {
 export class ExitError extends Error {
   constructor(
     message: string,
-    readonly exitCode: number,
+    readonly exitCode: number = exitCodes.failed,
     /** Reason from the node. Default: the code that belongs to the exit code. */
     readonly errorCode = errorCodes[exitCode] ?? "FAILED",
   ) {
@@ -29,7 +28,6 @@ export class ExitError extends Error {
   }
 }
 
-/** Formats an error for stderr in one line: text or JSON. */
-export function formatError({ message, errorCode, exitCode }: ExitError, isJson: boolean): string {
-  return isJson ? JSON.stringify({ error: message, errorCode, exitCode }) : `gatehouse: ${message}`;
+export function unreachable(node: string, reason: string): ExitError {
+  return new ExitError(`No node responds at ${node}: ${reason}.`, exitCodes.unreachable);
 }

@@ -1,23 +1,22 @@
 /** Flags that several commands share. The code behind them is loaded when a command runs. */
 import { type Command, InvalidArgumentError } from "commander";
+import { hex32 } from "../../base/crypto/hash.js";
+import { InputError } from "../../base/errors/start-error.js";
 import { optionsByKey } from "../../config/options.js";
 
 /** Environment variables of commands, in addition to those of the node's options. */
 const variables = { node: "GATEHOUSE_NODE", key: "GATEHOUSE_KEY", control: "GATEHOUSE_CONTROL" } as const;
 
 /** Names of these variables, which the check for misspelled options must ignore. */
-export const commandVariables: readonly string[] = Object.values(variables);
+export const commandVariables = Object.values(variables);
 
-/** Default URL of a node on this machine. */
 export const defaultNode = `http://127.0.0.1:${optionsByKey.rpcPort.fallback}`;
 
-/** Flags of a command that queries a node. */
 export interface NodeFlags {
   readonly node: string;
   readonly json?: boolean;
 }
 
-/** Adds {@link NodeFlags} to a command. */
 export function addNodeFlags(command: Command): Command {
   return command
     .addOption(command.createOption("--node <URL>", "URL of the node.").env(variables.node).default(defaultNode))
@@ -31,7 +30,6 @@ export interface ControlFlags {
   readonly json?: boolean;
 }
 
-/** Adds {@link ControlFlags} to a command. */
 export function addControlFlags(command: Command): Command {
   const { env, fallback } = optionsByKey.dataDir;
   const control = "Address of the control service: a socket path, or host:port. Default: from --data-dir.";
@@ -40,18 +38,15 @@ export function addControlFlags(command: Command): Command {
     .addOption(command.createOption("--control <ADDRESS>", control).env(variables.control));
 }
 
-/** Adds `--key` to a command. */
 export function addKeyFlag(command: Command, description: string): Command {
   return command.addOption(command.createOption("--key <FILE>", description).env(variables.key));
 }
 
-/** Flags that select the network to sign for. */
 export interface NetworkFlags {
   readonly node: string;
   readonly network?: string | undefined;
 }
 
-/** Adds `--network` to a command that signs. */
 export function addNetworkFlag(command: Command): Command {
   return command.option(
     "--network <HASH>",
@@ -64,44 +59,37 @@ export interface ReadFlags extends NetworkFlags, NodeFlags {
   readonly key?: string;
 }
 
-/** Adds {@link ReadFlags} to a command. */
 export function addReadFlags(command: Command): Command {
   return addNodeFlags(addNetworkFlag(addKeyFlag(command, "Key file to read as.")));
 }
 
-/** Flags that select a page of a list. */
 export interface PageFlags {
   readonly limit?: number;
   readonly pageToken?: string;
 }
 
-/** Adds {@link PageFlags} to a command. */
 export function addPageFlags(command: Command): Command {
   return command
     .option("--limit <NUMBER>", "Maximum number of entries, 1 to 200. Default: 50.", numberBetween(1, 200))
     .option("--page-token <TOKEN>", "Token of the page, which the previous page prints.");
 }
 
-/** Flags of a command that submits a transaction. */
 export interface ChangeFlags extends NetworkFlags, NodeFlags {
   readonly key?: string;
   readonly wait: boolean;
 }
 
-/** Adds {@link ChangeFlags} to a command. */
 export function addChangeFlags(command: Command): Command {
   command.option("--no-wait", "Return without waiting for the block.");
   return addNodeFlags(addNetworkFlag(addKeyFlag(command, "Key file to sign with.")));
 }
 
-/** Flags of a read that a node can prove. */
 export interface VerifyFlags {
   readonly verify?: string;
   readonly maxAge?: number;
   readonly save?: string;
 }
 
-/** Adds {@link VerifyFlags} to a command. */
 export function addVerifyFlags(command: Command): Command {
   return command
     .option("--verify <GENESIS>", "Accept only proved responses, on the network with this genesis hash.")
@@ -111,6 +99,24 @@ export function addVerifyFlags(command: Command): Command {
       parseInteger,
     )
     .option("--save <FILE>", "Save the proof to a file, for gatehouse verify.");
+}
+
+/**
+ * Returns true if the read must be proved.
+ *
+ * @throws InputError for a flag that requires `--verify`.
+ */
+export function isVerifying<F extends VerifyFlags>(flags: F): flags is F & { readonly verify: string } {
+  const { verify, save, maxAge } = flags;
+  if (verify === undefined && (save !== undefined || maxAge !== undefined)) {
+    const name = save === undefined ? "--max-age" : "--save";
+    throw new InputError(`${name} requires --verify with the hash of the network's genesis.`);
+  }
+  return verify !== undefined;
+}
+
+export function collectValues(value: string, previous: readonly string[] = []): readonly string[] {
+  return [...previous, value];
 }
 
 /** Returns a parser for whole numbers from `min` to `max`. */
@@ -126,3 +132,20 @@ export function numberBetween(min: number, max: number): (text: string) => numbe
 
 /** Parses a whole number from 0 to 999,999,999. */
 export const parseInteger = numberBetween(0, 999_999_999);
+
+/** Returns the hash of a genesis in lowercase. Throws InputError if it is malformed. */
+export function parseGenesisHash(flag: string, value: string): string {
+  const hash = value.toLowerCase();
+  if (!hex32.test(hash)) {
+    throw new InputError(`${flag} must be the hash of a genesis, 0x and 64 hex digits, not "${value.slice(0, 80)}".`);
+  }
+  return hash;
+}
+
+/** Returns the URL of a node unchanged. Throws InputError if it is malformed. */
+export function checkUrl(name: string, url: string): string {
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
+    throw new InputError(`${name} must be a URL such as ${defaultNode}, not "${url}".`);
+  }
+  return url;
+}

@@ -11,7 +11,7 @@ import type { ChainStore } from "../../chain/blocks/store.js";
 import type { ChainHead, MempoolView } from "../../chain/blocks/store-types.js";
 import type { MempoolStore } from "../../chain/blocks/mempool-store.js";
 import { monitorWrites } from "../../chain/writer/write-monitor.js";
-import { readWritersFile } from "../../config/writers-file.js";
+import { readWritersFile } from "../../config/input-files.js";
 import type { Database } from "../../db/queries/database.js";
 import { type SharedSubsystem, shareSubsystem } from "../../health/shared-subsystem.js";
 import { untilDatabaseResponds } from "../lifecycle/database-wait.js";

@@ -1,10 +1,13 @@
 /**
- * Creates a backup of a node: its key, its database and the files that it is started with. The node may run meanwhile.
+ * Backup of a node: its key, its database and the files that it is started with. The node may run meanwhile. The manifest
+ * is the file that is written last; without it there is no backup.
  */
-import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
-import { readFile, rename, rm } from "node:fs/promises";
+import { createHash, randomBytes } from "node:crypto";
+import { createReadStream, existsSync } from "node:fs";
+import { readFile, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
+import { z } from "zod";
+import { hex32 } from "../../base/crypto/hash.js";
 import { loadNodeKey, nodeKeyPath } from "../../base/crypto/node-key.js";
 import { createPrivateDirectory, writeNewFile } from "../../base/files/private-files.js";
 import { StartError } from "../../base/errors/start-error.js";
@@ -14,11 +17,88 @@ import type { Config } from "../../config/config.js";
 import { findFile } from "../../config/data-dir-files.js";
 import { fileOf, mempoolSuffix } from "../../db/open.js";
 import { type OnBackupProgress, removeAuxiliaryFiles, backupDatabase } from "../../db/copies/online-backup.js";
-import { backupNames, type BackupManifest, describeFile, formatVersion } from "./backup-manifest.js";
 import { describeDatabase } from "./saved-database.js";
 
-export interface BackupDeps {
-  readonly config: Pick<Config, "dataDir" | "databaseUrl" | "peersFile" | "writersFile">;
+export const backupNames = {
+  manifest: "backup.json",
+  key: "identity.key",
+  genesis: "genesis.json",
+  peers: "peers.json",
+  writers: "writers.json",
+  database: "gatehouse.sqlite",
+} as const;
+
+/** Version of the backup format. It increases when an older Gatehouse could not restore a newer backup. */
+const formatVersion = 1;
+
+const manifest = z.object({
+  format: z.literal("gatehouse backup"),
+  formatVersion: z.number().int(),
+  gatehouse: z.string(),
+  madeMs: z.number().int(),
+  /** Public key of the node that owns the database; null if the database had no owner. */
+  node: z.string().regex(hex32).nullable(),
+  /** Public key of the node key in the backup; null for a backup without a key. */
+  key: z.string().regex(hex32).nullable(),
+  network: z.string().regex(hex32),
+  head: z.object({ number: z.number().int(), hash: z.string().regex(hex32) }),
+  engine: z.enum(["sqlite", "postgresql"]),
+  /** Name of the configuration file; null without one. */
+  config: z.string().nullable(),
+  files: z.array(
+    z.object({
+      name: z.string().regex(/^[^/\\]+$/),
+      sizeBytes: z.number().int(),
+      /** SHA-256 of the content, 0x and 64 hex digits. */
+      sha256: z.string().regex(hex32),
+    }),
+  ),
+});
+
+export type BackupManifest = z.infer<typeof manifest>;
+
+/**
+ * Reads the manifest of a backup.
+ *
+ * @throws StartError if there is no backup, if the manifest is corrupt, or if this version cannot restore the backup.
+ */
+export async function readManifest(folder: string): Promise<BackupManifest> {
+  const path = join(folder, backupNames.manifest);
+  const text = await readFile(path, "utf8").catch(() => {
+    throw new StartError(
+      `There is no complete backup at ${folder}: ${backupNames.manifest} is missing, which is written last.`,
+    );
+  });
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw new StartError(`The file ${path} is corrupt: it is not JSON. Use another backup.`);
+  }
+  const { error, data } = manifest.safeParse(json);
+  if (data === undefined) {
+    const member = error.issues[0]?.path.join(".") ?? "";
+    throw new StartError(`The file ${path} is corrupt${member === "" ? "" : ` at ${member}`}. Use another backup.`);
+  }
+  if (data.formatVersion > formatVersion) {
+    throw new StartError(
+      `The backup was created by Gatehouse ${data.gatehouse}, in a format that this version does not support; restore it with that version.`,
+    );
+  }
+  return data;
+}
+
+export async function describeFile(folder: string, name: string): Promise<BackupManifest["files"][number]> {
+  const path = join(folder, name);
+  const hash = createHash("sha256");
+  for await (const bytes of createReadStream(path)) {
+    hash.update(bytes as Buffer);
+  }
+  return { name, sizeBytes: (await stat(path)).size, sha256: `0x${hash.digest("hex")}` };
+}
+
+interface BackupDeps {
+  readonly config: Config;
   readonly configFile: string | undefined;
   /** Folder of the backup, which must not exist yet. */
   readonly folder: string;

@@ -10,18 +10,16 @@ import { checkSchema } from "../../db/migrations/migrate.js";
 import { isMissing, describeDatabase, withDatabase, withSource } from "../../db/open.js";
 import { rejectUnfinishedCopy } from "../../db/copies/copy-progress.js";
 
-export interface CopyNodeDatabaseDeps extends Pick<CopyDeps, "onProgress"> {
-  /** URLs of the databases, in the form of --database. */
-  readonly from: string;
-  readonly to: string;
-}
-
 /**
- * Copies a database.
+ * Copies a database. `from` and `to` are URLs in the form of --database.
  *
  * @throws StartError, DatabaseError with a message that says why the copy is impossible or incomplete.
  */
-export async function copyNodeDatabase({ from, to, onProgress }: CopyNodeDatabaseDeps): Promise<CopyOutcome> {
+export async function copyNodeDatabase({
+  from,
+  to,
+  onProgress,
+}: Pick<CopyDeps, "onProgress"> & { readonly from: string; readonly to: string }): Promise<CopyOutcome> {
   if (from === to) {
     throw new StartError("Source and target are the same database; give two different ones.");
   }
@@ -37,13 +35,13 @@ export async function copyNodeDatabase({ from, to, onProgress }: CopyNodeDatabas
       if ((await target.files?.lock()) === false) {
         throw new StartError(`Another process writes to the database ${describeDatabase(to)}; stop it first.`);
       }
-      const confirm = async (): Promise<void> => {
+      async function confirm(): Promise<void> {
         if ((await describeState(source)) !== sourceState) {
           throw new StartError(
             `A node wrote to ${describeDatabase(from)} meanwhile, so the copy is outdated; stop the node, empty the target, and start again.`,
           );
         }
-      };
+      }
       return await copyDatabase({ source, target, sourceState, onProgress, confirm });
     });
   });

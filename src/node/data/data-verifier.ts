@@ -3,7 +3,7 @@
  * resources, it pauses after each portion for a multiple of the time that the portion took.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Finding, Verification, VerifiedPortion } from "../../base/errors/verification.js";
+import type { Verification } from "../../base/errors/verification.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { SnapshotSyncStatus } from "../chain/snapshot-sync-status.js";
 import { verifyAll, type VerifyDataDeps, verifyLatest } from "./verify-data.js";
@@ -24,25 +24,13 @@ const nextTryAfterMs = 60_000;
  */
 const nextCheckAfterMs = 10_000;
 
-/** Progress of the verification. */
-export interface VerifierState {
-  readonly blocksDone: number;
-  readonly blocksTotal: number;
-  /** End of the latest verification of everything, in Unix milliseconds; undefined before the first. */
-  readonly completedMs: number | undefined;
-  /** Number of items that are known to be corrupt. */
-  readonly findings: number;
-}
-
-export interface DataVerifier {
-  state(): VerifierState;
-}
+export type DataVerifier = ReturnType<typeof startDataVerifier>;
 
 /** Starts the repeated verification, which waits while a snapshot sync is running. */
 export function startDataVerifier(
   { corruption, log, onShutdown }: Pick<NodeCore, "corruption" | "log" | "onShutdown">,
   deps: VerifyDataDeps & { readonly syncStatus: Pick<SnapshotSyncStatus, "isRunning"> },
-): DataVerifier {
+) {
   const { syncStatus } = deps;
   const stopped = new AbortController();
   const { signal } = stopped;
@@ -50,12 +38,6 @@ export function startDataVerifier(
   let [blocksDone, blocksTotal] = [0, 0];
   let completedMs: number | undefined;
   let reportedFindings: number | undefined;
-
-  function report(findings: readonly Finding[]): void {
-    for (const { what, sentence } of findings) {
-      corruption.record(what, sentence);
-    }
-  }
 
   /** Runs a verification with pauses. Returns the names of the corrupt items. */
   async function scan(verification: Verification, ratio: number): Promise<Set<string>> {
@@ -65,19 +47,17 @@ export function startDataVerifier(
       if (syncStatus.isRunning()) {
         throw new Error("A snapshot is being loaded.");
       }
-      report(portion.findings);
-      portion.findings.forEach(({ what }) => found.add(what));
-      count(portion);
+      for (const { what, sentence } of portion.findings) {
+        corruption.record(what, sentence);
+        found.add(what);
+      }
+      if (portion.kind === "blocks") {
+        [blocksDone, blocksTotal] = [portion.done, portion.total];
+      }
       await wait(Math.max(minPauseMs, ratio * (performance.now() - startMs)));
       startMs = performance.now();
     }
     return found;
-  }
-
-  function count({ kind, done, total }: VerifiedPortion): void {
-    if (kind === "blocks") {
-      [blocksDone, blocksTotal] = [done, total];
-    }
   }
 
   async function scanAll(): Promise<void> {
@@ -126,6 +106,10 @@ export function startDataVerifier(
     await finished;
   });
   return {
+    /**
+     * Returns the progress: the end of the latest verification of everything, in Unix milliseconds, and the number of
+     * items that are known to be corrupt.
+     */
     state: () => ({ blocksDone, blocksTotal, completedMs, findings: corruption.corruptItems().size }),
   };
 }

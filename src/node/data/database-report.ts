@@ -3,10 +3,11 @@ import { createBlockStore } from "../../chain/blocks/block-store.js";
 import { type Genesis, readStoredGenesis } from "../../chain/blocks/genesis.js";
 import { readLease, type StoredLease } from "../../chain/writer/writer-lease-store.js";
 import { checkChainSchema } from "../../db/migrations/migrate.js";
-import { isMissing, openForReading } from "../../db/open.js";
+import { openForReading } from "../../db/open.js";
 import { hasPrivatePrograms } from "../../storage/stores/program-list-store.js";
 
-/** Report on a database. */
+export { isMissing } from "../../db/open.js";
+
 export interface DatabaseReport {
   /** Corruption that a quick check of the pages finds; empty if there is none. */
   readonly damage: readonly string[];
@@ -16,15 +17,8 @@ export interface DatabaseReport {
   readonly lease: Pick<StoredLease, "holder" | "leftMs" | "identity">;
   /** Genesis; undefined before the first start with a genesis. */
   readonly genesis: Pick<Genesis, "hash" | "authorities" | "followers"> | undefined;
-  /** True if the database has any program that not all callers may read. */
   readonly hasPrivatePrograms: boolean;
-  /** Number of the latest block; undefined if there is none. */
   readonly block: number | undefined;
-}
-
-/** Returns true if there is no database where a node would create one. */
-export function hasNoDatabase(url: string): boolean {
-  return isMissing(url);
 }
 
 /**

@@ -12,11 +12,11 @@ import { migrate } from "../../db/migrations/migrate.js";
 import { mempoolSuffix, withDatabase } from "../../db/open.js";
 import { removeAuxiliaryFiles } from "../../db/copies/online-backup.js";
 import { isFromOperator } from "../../peers/address-book/peer.js";
-import { backupNames, type BackupManifest, describeFile, readManifest } from "./backup-manifest.js";
+import { backupNames, type BackupManifest, describeFile, readManifest } from "./backup.js";
 import { describeDatabase, type SavedDatabase } from "./saved-database.js";
 import { openStoredData } from "./stored-data.js";
 
-export interface RestoreDeps {
+interface RestoreDeps {
   readonly folder: string;
   /** Target directory, which must be empty or missing. */
   readonly dataDir: string;

@@ -1,28 +1,21 @@
 /** Description of a saved database, read from the copy, which no process changes. */
 import { createBlockStore } from "../../chain/blocks/block-store.js";
-import { type Genesis, readStoredGenesis } from "../../chain/blocks/genesis.js";
+import { readStoredGenesis } from "../../chain/blocks/genesis.js";
 import { readLease } from "../../chain/writer/writer-lease-store.js";
 import { StartError } from "../../base/errors/start-error.js";
 import { checkChainSchema } from "../../db/migrations/migrate.js";
 import { openForReading } from "../../db/open.js";
 import { rejectUnfinishedCopy } from "../../db/copies/copy-progress.js";
 import { loadPeers } from "../../peers/address-book/peer-store.js";
-import type { StoredPeer } from "../../peers/address-book/peer.js";
 
-export interface SavedDatabase {
-  readonly genesis: Genesis;
-  readonly head: { readonly number: number; readonly hash: string };
-  /** Public key of the node that owns the database; null while the database has no owner. */
-  readonly owner: string | null;
-  readonly peers: readonly StoredPeer[];
-}
+export type SavedDatabase = Awaited<ReturnType<typeof describeDatabase>>;
 
 /**
  * Reads the description of a database.
  *
  * @throws DatabaseError, StartError with a message that says why the database cannot be used.
  */
-export async function describeDatabase(url: string): Promise<SavedDatabase> {
+export async function describeDatabase(url: string) {
   const database = await openForReading(url);
   const { read } = database;
   try {
@@ -36,6 +29,7 @@ export async function describeDatabase(url: string): Promise<SavedDatabase> {
     return {
       genesis,
       head: { number: Number(head.number), hash: head.hash },
+      /** Public key of the node that owns the database; null while the database has no owner. */
       owner: (await readLease(read)).identity ?? null,
       peers: await loadPeers(read),
     };

@@ -1,5 +1,4 @@
 /** Stored data of a node, opened for verification without the node. */
-import { type Verification } from "../../base/errors/verification.js";
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import { readStoredGenesis } from "../../chain/blocks/genesis.js";
 import { DatabaseError } from "../../db/queries/database.js";
@@ -9,19 +8,13 @@ import { rejectUnfinishedCopy } from "../../db/copies/copy-progress.js";
 import { readSync } from "../../snapshot/sync-store.js";
 import { verifyAll } from "./verify-data.js";
 
-export interface StoredData {
-  /** Verification of all stored data. */
-  readonly verification: Verification;
-  close(): Promise<void>;
-}
-
 /**
- * Opens a database for reads only.
+ * Opens a database for reads only. Returns the verification of all stored data.
  *
  * @throws DatabaseError if there is no database, none that this version can read, or no complete state. Corruption
  *   errors of the database are thrown unchanged.
  */
-export async function openStoredData(url: string): Promise<StoredData> {
+export async function openStoredData(url: string) {
   const database = await openForReading(url);
   const close = (): Promise<void> => database.close();
   try {

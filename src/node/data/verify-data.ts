@@ -14,7 +14,8 @@ import { verifyZk } from "../../zk/verify-store.js";
 import { wasCreated } from "../../storage/stores/program-state-store.js";
 import { createNullifierStore } from "../../zk/nullifier-store.js";
 import { createTreeChanges } from "../../zk/tree-store.js";
-import { createStateCheck } from "./state-check.js";
+import { findProofs, type RequestedItems } from "../../state/service.js";
+import { createStateReads, toProvenBlock } from "../chain/state.js";
 
 export interface VerifyDataDeps {
   readonly database: Pick<DatabasePart, "read" | "inspect">;
@@ -28,7 +29,6 @@ export async function* verifyLatest({ database: { read }, genesis }: VerifyDataD
   yield* reportCorruptStep("blocks", verifyBlocks(blockDeps, head > count ? head - count + 1n : 1n));
 }
 
-/** Verifies all stored data. */
 export async function* verifyAll({ database, genesis }: VerifyDataDeps): Verification {
   const { read } = database;
   yield { kind: "blocks", done: 0, total: 0, findings: await checkIntegrity(database) };
@@ -58,6 +58,44 @@ export async function* verifyAll({ database, genesis }: VerifyDataDeps): Verific
   );
 }
 
+const noItems: RequestedItems = {
+  ...{ address: undefined, fields: [], withDocument: false, withMetadata: false },
+  ...{ nullifiers: [], senders: [], withCommitments: false },
+};
+
+/** Limit on findings. With more, the tree or a table is corrupt, and further findings add no information. */
+const maxFindings = 100;
+
+/**
+ * Creates the check of stored rows against the state root of the latest header, by current proofs. The check throws
+ * CorruptionError if an item is missing in the state, or differs there.
+ */
+function createStateCheck(read: Queries) {
+  let findings = 0;
+  const blocks = createBlockStore(read);
+  const reads = createStateReads(read);
+  const rules = { isLatest: () => true, mayRead: () => undefined };
+  return async (subject: string, items: Partial<RequestedItems>): Promise<void> => {
+    // A block that is stored during the read changes the state, so the read is repeated.
+    for (let checkedHash: string | undefined; findings <= maxFindings;) {
+      const head = await blocks.head();
+      if (head === undefined) {
+        return;
+      }
+      if ((await findProofs(reads, toProvenBlock(head.number, head), { ...noItems, ...items }, rules)) !== undefined) {
+        return;
+      }
+      if (head.hash === checkedHash) {
+        findings++;
+        throw new CorruptionError(
+          `The stored data of ${subject} does not match the state root of block ${head.number}.`,
+        );
+      }
+      checkedHash = head.hash;
+    }
+  };
+}
+
 /** Runs the integrity check of the database engine. */
 async function checkIntegrity({ inspect }: Pick<DatabasePart, "inspect">) {
   return await runCheck("the database", async () => {
@@ -69,7 +107,6 @@ async function checkIntegrity({ inspect }: Pick<DatabasePart, "inspect">) {
   });
 }
 
-/** Creates the dependencies of the verification of blocks. */
 function createBlockDeps(read: Queries, genesis: Genesis) {
   const senders = createSenderStore(read);
   const store = { ...createBlockStore(read), lastNonce: (sender: string) => senders.lastNonce(sender) };

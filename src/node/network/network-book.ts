@@ -3,7 +3,7 @@ import { isStrongKey } from "../../base/crypto/key-validation.js";
 import { errorMessage } from "../../base/errors/error-message.js";
 import { InputError } from "../../base/errors/start-error.js";
 import { findFile } from "../../config/data-dir-files.js";
-import { readPeersFile } from "../../config/peers-file.js";
+import { readPeersFile } from "../../config/input-files.js";
 import type { Database } from "../../db/queries/database.js";
 import type { PeerClient } from "../../peers/handshake/client.js";
 import { createDialRateLimit } from "../../peers/handshake/dial-rate-limit.js";

@@ -16,7 +16,7 @@ import { openSqlite, prepareEngines } from "../../helpers/databases/databases.js
 import { testKey, writeKey } from "../../helpers/chain/keys.js";
 import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../../helpers/nodes/network.js";
 import { ask, askJson } from "../../helpers/wire/plain-client.js";
-import { cleanEnvironment, cliPath, runCli } from "../../helpers/nodes/run-cli.js";
+import { cleanEnvironment, cliOutput, cliPath, runCli } from "../../helpers/nodes/run-cli.js";
 import { authorityDirectory, startTestNode, type TestNode } from "../../helpers/nodes/start-node.js";
 import { alice, authority, pathsOf, storeChain } from "../../helpers/chain/stored-chain.js";
 import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
@@ -71,7 +71,7 @@ interface ChainHealth {
   };
 }
 
-const backup = (folder: string, ...flags: string[]) => runCli(["backup", folder, ...flags]);
+const backUp = (folder: string, dir: string): Promise<string> => cliOutput(["backup", folder, "--data-dir", dir]);
 
 async function restore(folder: string, dir: string): Promise<Restored> {
   const { code, stdout, stderr } = await runCli(["restore", folder, "--data-dir", dir, "--json"]);
@@ -101,11 +101,11 @@ for (const engine of engines.names) {
     await until(() => acknowledged.length > 3);
     const acknowledgedBefore = [...acknowledged];
     const folder = join(await temporaryDirectory(t), "backups", "one");
-    const saved = await backup(folder, "--config", options, "--json");
+    const command = ["backup", folder, "--config", options, "--json"];
+    const saved = await cliOutput(command);
     writing.abort();
     await written;
-    t.is(saved.code, 0, saved.stderr);
-    t.like(JSON.parse(saved.stdout), { node: authority.publicKey, key: authority.publicKey, engine, warnings: [] });
+    t.like(JSON.parse(saved), { node: authority.publicKey, key: authority.publicKey, engine, warnings: [] });
     const names = (await readdir(folder)).sort();
     t.deepEqual(names, [
       ...["backup.json", "config.yaml", "gatehouse.sqlite", "gatehouse.sqlite-mempool", "genesis.json"],
@@ -116,7 +116,7 @@ for (const engine of engines.names) {
       t.is((await stat(join(folder, name))).mode & 0o777, 0o600, name);
     }
     t.deepEqual(await readdir(dirname(folder)), ["one"], "no draft is left");
-    t.regex((await backup(folder, "--config", options)).stderr, /already exists; give a new folder/);
+    t.regex((await runCli(command)).stderr, /already exists; give a new folder/);
 
     const target = join(await temporaryDirectory(t), "restored");
     const restored = await restore(folder, target);
@@ -155,7 +155,7 @@ for (const engine of engines.names) {
       const { status } = await clientOf(again).getTransaction({ hash });
       t.true(status === TransactionStatus.INCLUDED || status === TransactionStatus.PENDING, hash);
     }
-    t.is((await runCli(["verify-data", "--data-dir", target])).code, 0);
+    await cliOutput(["verify-data", "--data-dir", target]);
   });
 }
 
@@ -173,7 +173,7 @@ test.serial("restore rejects a backup with any changed or missing file, and leav
   const dir = await createDataDir(t);
   const home = await temporaryDirectory(t);
   const folder = join(home, "backup");
-  t.is((await backup(folder, "--data-dir", dir)).code, 0);
+  await backUp(folder, dir);
   const rejects = async (change: (folder: string) => Promise<unknown>, message: RegExp): Promise<void> => {
     const changed = join(home, "changed");
     await cp(folder, changed, { recursive: true });
@@ -221,13 +221,12 @@ test.serial("database copy does not change a backup that it copies from", async 
   const dir = await createDataDir(t);
   const home = await temporaryDirectory(t);
   const folder = join(home, "backup");
-  t.is((await backup(folder, "--data-dir", dir)).code, 0);
+  await backUp(folder, dir);
   const database = join(folder, "gatehouse.sqlite");
   const paths = [database, `${database}-mempool`];
   const read = () => Promise.all(paths.map(async (path) => sha256(await readFile(path))));
   const saved = await read();
-  const copied = await runCli(["database", "copy", database, join(home, "copy.sqlite")]);
-  t.is(copied.code, 0, copied.stderr);
+  await cliOutput(["database", "copy", database, join(home, "copy.sqlite")]);
   t.deepEqual(await read(), saved);
   t.like(await restore(folder, join(home, "target")), { head: { number: 2 } });
 });
@@ -235,26 +234,23 @@ test.serial("database copy does not change a backup that it copies from", async 
 test.serial("backup and restore warn of a missing key and of the key of another node", async (t) => {
   const dir = await createDataDir(t);
   const home = await temporaryDirectory(t);
-  t.is((await backup(join(home, "without"), "--data-dir", dir, "--without-key")).code, 0);
+  await cliOutput(["backup", join(home, "without"), "--data-dir", dir, "--without-key"]);
   t.false((await readdir(join(home, "without"))).includes("identity.key"));
   const without = await restore(join(home, "without"), join(home, "a"));
   t.is(without.key, null);
-  t.regex(
-    without.warnings[0]!,
-    new RegExp(`backup does not contain the key; .* copy the key of ${authority.publicKey}`),
-  );
+  const advice = new RegExp(`backup does not contain the key; .* copy the key of ${authority.publicKey}`);
+  t.regex(without.warnings[0]!, advice);
   await t.throwsAsync(startTestNode(t, { recover: false }, join(home, "a")), { message: /whose key is not at/ });
   await writeKey(join(home, "a", "identity.key"), authority);
   await (await startTestNode(t, { recover: false }, join(home, "a"))).stop();
 
   await rm(join(dir, "identity.key"));
-  const missing = await backup(join(home, "missing"), "--data-dir", dir);
+  const missing = await runCli(["backup", join(home, "missing"), "--data-dir", dir]);
   t.is(missing.code, 1);
   t.regex(missing.stderr, /^gatehouse: There is no key at .*--without-key\.\n$/);
   await writeKey(join(dir, "identity.key"), stranger);
-  const other = await backup(join(home, "other"), "--data-dir", dir);
-  t.is(other.code, 0);
-  t.regex(other.stdout, new RegExp(`! The key is that of ${stranger.publicKey}, but the database belongs to`));
+  const other = await backUp(join(home, "other"), dir);
+  t.regex(other, new RegExp(`! The key is that of ${stranger.publicKey}, but the database belongs to`));
   t.regex((await restore(join(home, "other"), join(home, "b"))).warnings[0]!, /a node with this key does not start/);
 });
 
@@ -266,11 +262,7 @@ test.serial("an interrupted backup or restore leaves nothing that is mistaken fo
   await database.close();
   const home = await temporaryDirectory(t);
   const folder = join(home, "killed");
-  const interruptAt = async (
-    args: string[],
-    hasStarted: () => Promise<boolean>,
-    signal: NodeJS.Signals,
-  ): Promise<unknown[]> => {
+  const interruptAt = async (args: string[], hasStarted: () => Promise<boolean>, signal: NodeJS.Signals) => {
     const child = spawn(process.execPath, [cliPath, ...args], { env: cleanEnvironment() });
     t.teardown(() => child.kill("SIGKILL"));
     const ended = once(child, "close");
@@ -282,23 +274,15 @@ test.serial("an interrupted backup or restore leaves nothing that is mistaken fo
     return (await ended) as unknown[];
   };
   const drafts = async (): Promise<string[]> => (await readdir(home)).filter((name) => name.endsWith(".draft"));
-  const interrupted = await interruptAt(
-    ["backup", folder, "--data-dir", dir],
-    async () => (await drafts()).length > 0,
-    "SIGTERM",
-  );
-  t.deepEqual(interrupted, [130, null]);
+  const hasDraft = async (): Promise<boolean> => (await drafts()).length > 0;
+  const command = ["backup", folder, "--data-dir", dir];
+  t.deepEqual(await interruptAt(command, hasDraft, "SIGTERM"), [130, null]);
   t.deepEqual(await readdir(home), [], "backup deletes its draft");
-  const killed = await interruptAt(
-    ["backup", folder, "--data-dir", dir],
-    async () => (await drafts()).length > 0,
-    "SIGKILL",
-  );
-  t.deepEqual(killed, [null, "SIGKILL"]);
+  t.deepEqual(await interruptAt(command, hasDraft, "SIGKILL"), [null, "SIGKILL"]);
   t.false((await readdir(home)).includes("killed"));
   const [draft] = await drafts();
   await t.throwsAsync(restore(join(home, draft!), join(home, "x")), { message: /There is no complete backup at/ });
-  t.is((await backup(folder, "--data-dir", dir)).code, 0);
+  await backUp(folder, dir);
 
   const target = join(home, "target");
   const isStaged = async (): Promise<boolean> =>
@@ -329,12 +313,9 @@ test.serial("restore finds a running duplicate on any page of a peer list, and s
   await sqlite("peers").insert({ ...peer, failures: 0, next_try_ms: 0 });
   await sqlite.destroy();
   const home = await temporaryDirectory(t);
-  t.is((await backup(join(home, "backup"), "--data-dir", dir)).code, 0);
+  await backUp(join(home, "backup"), dir);
   const { warnings } = await restore(join(home, "backup"), join(home, "one"));
-  t.true(
-    warnings.join("\n").includes(`A node with this key is running: ${url} is connected to it`),
-    warnings.join("\n"),
-  );
+  t.regex(warnings.join("\n"), new RegExp(`A node with this key is running: ${url} is connected to it`));
 
   duplicateOffset = Infinity;
   requests = 0;
@@ -346,21 +327,17 @@ test.serial("a restored authority produces no block while the original runs, and
   const { genesis } = networkOf(authority);
   const dir = await temporaryDirectory(t);
   const first = await startMemberOf(t, { key: authority, genesis, dir });
-  const follower = await startMemberOf(t, {
-    key: alice,
-    genesis,
-    seeds: [endpointOf(first)],
-    flags: { recover: false },
-  });
+  const seeds = [endpointOf(first)];
+  const follower = await startMemberOf(t, { key: alice, genesis, seeds, flags: { recover: false } });
   await include(first, 1);
   await until(async () => (await headOf(follower)).number === 1);
-  t.is((await runCli(["peers", "add", endpointOf(follower), "--data-dir", dir])).code, 0);
+  await cliOutput(["peers", "add", endpointOf(follower), "--data-dir", dir]);
   await until(async () => (await peersOf(first)).some(({ status }) => status.ready));
 
   const folder = join(await temporaryDirectory(t), "backup");
   await until(async () => {
     await rm(folder, { recursive: true, force: true });
-    t.is((await backup(folder, "--data-dir", dir)).code, 0);
+    await backUp(folder, dir);
     return (await countReachablePeers(t, folder)) > 0;
   });
   await include(first, 2);
@@ -368,14 +345,9 @@ test.serial("a restored authority produces no block while the original runs, and
   const target = join(await temporaryDirectory(t), "restored");
   const restored = await restore(folder, target);
   t.is(restored.head.number, 1);
-  t.regex(
-    restored.warnings.join("\n"),
-    new RegExp(`A node with this key is running: ${follower.rpcUrl} is connected to it`),
-  );
-  t.regex(
-    restored.warnings.join("\n"),
-    /The backup ends with block 1, but peers are at block 2\. .* Do not use --recover/,
-  );
+  const warnings = restored.warnings.join("\n");
+  t.regex(warnings, new RegExp(`A node with this key is running: ${follower.rpcUrl} is connected to it`));
+  t.regex(warnings, /The backup ends with block 1, but peers are at block 2\. .* Do not use --recover/);
 
   const flags = { recover: false, "allow-private-peers": true, "loop-interval": "0.2" };
   const second = await startTestNode(t, flags, target);

@@ -7,7 +7,8 @@ import { run } from "../../helpers/process/programs.js";
 import { cleanEnvironment, cliPath, runCli } from "../../helpers/nodes/run-cli.js";
 import { startCli } from "../../helpers/nodes/start-cli.js";
 import { temporaryDirectory } from "../../helpers/nodes/teardown.js";
-import { eventually } from "../../helpers/nodes/until.js";
+import { eventually, until } from "../../helpers/nodes/until.js";
+import { askJson } from "../../helpers/wire/plain-client.js";
 import { testUnless, whyNot } from "../../helpers/nodes/when.js";
 
 test("every command that devnet suggests succeeds, and signed ones do not expire", async (t) => {
@@ -49,6 +50,26 @@ testUnless(whyNot("script", "--version"))("on a terminal, devnet redraws its tab
   await eventually("the block is drawn", () => Promise.resolve(drawnRows().at(-1)!.block === block + 1));
   // The new table overwrites the previous one.
   t.true(text.includes("\u001b[4A"));
+});
+
+test("two nodes of a devnet discover each other, and SIGINT stops them with code 0", async (t) => {
+  const { child, port, ended, stdout, stderr } = await startCli(t, ["devnet", "--rpc-port", "54550"]);
+  await until(() => stdout().includes("network-ready"));
+  const peers = () =>
+    askJson<{ status: { online: boolean; ready: boolean }; sync: { block: number }; identity: string }[]>(
+      port,
+      "/peerlist",
+    );
+  // Wait until the first node knows that the other one has the block of the samples.
+  await until(async () => (await peers()).every(({ status, sync }) => status.ready && sync.block >= 1));
+  const [peer, ...others] = await peers();
+  t.deepEqual(others, []);
+  t.true(peer!.status.online);
+  t.regex(peer!.identity, /^0x[0-9a-f]{64}$/);
+  t.like(await askJson(port, "/health"), { status: "ok" });
+  child.kill("SIGINT");
+  t.is(await ended, 0);
+  t.is(stderr(), "");
 });
 
 test("SIGHUP stops a devnet like Ctrl-C, and its temporary directory is deleted", async (t) => {

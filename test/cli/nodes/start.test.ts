@@ -14,24 +14,20 @@ import { sampleGenesis } from "../../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
 import { until } from "../../helpers/nodes/until.js";
 
-const quiet = ["--log-level", "error", "--host", "127.0.0.1", "--omni-port", "0"] as const;
+const startOn = (dir: string): string[] => [
+  ...["start", "--data-dir", join(dir, "data"), "--rpc-port", "0", "--omni-port", "0"],
+  ...["--host", "127.0.0.1", "--log-level", "error"],
+];
 
 test("the only line on stdout is the ready event with the ports of the node", async (t) => {
   const dir = await temporaryDirectory(t);
-  const { ready, port, child, ended, stdout } = await startCli(t, [
-    "start",
-    "--data-dir",
-    dir,
-    "--rpc-port",
-    "0",
-    ...quiet,
-  ]);
+  const { ready, port, child, ended, stdout } = await startCli(t, startOn(dir));
   t.deepEqual(ready, {
     ...{ event: "ready", role: "writer", rpc: `http://127.0.0.1:${port}` },
     ports: { rpc: port, omni: ready.ports.omni },
   });
   t.is((await ask(port, "/version")).status, 200);
-  t.is((await stat(join(dir, "identity.key"))).mode & 0o777, 0o600);
+  t.is((await stat(join(dir, "data", "identity.key"))).mode & 0o777, 0o600);
   child.kill("SIGINT");
   t.is(await ended, 0);
   t.is(stdout().trim().split("\n").length, 1);
@@ -47,7 +43,7 @@ test("by default the node listens on all addresses, IPv4 and IPv6", async (t) =>
 
 test("the key and the genesis survive a restart; another genesis is rejected", async (t) => {
   const dir = await temporaryDirectory(t);
-  const args = ["start", "--data-dir", join(dir, "data"), "--rpc-port", "0", ...quiet];
+  const args = startOn(dir);
   const first = await startCli(t, [...args, "--genesis", sampleGenesis]);
   const [key, genesis] = [await ask(first.port, "/publickey"), await ask(first.port, "/genesis")];
   first.child.kill("SIGTERM");
@@ -77,9 +73,7 @@ async function takePort(t: Teardown): Promise<number> {
 test("a node uses the next port if one is taken, and /health, the log and /diagnostics report it", async (t) => {
   const dir = await temporaryDirectory(t);
   const taken = await takePort(t);
-  const { port, stderr } = await startCli(t, [
-    ...["start", "--data-dir", dir, "--rpc-port", String(taken), "--omni-port", "0", "--host", "127.0.0.1"],
-  ]);
+  const { port, stderr } = await startCli(t, [...startOn(dir), "--rpc-port", String(taken), "--log-level", "info"]);
   t.true(port > taken && port <= taken + 100);
   const health = await askJson<HealthBody>(port, "/health");
   t.deepEqual(health.ports.rpc, { requested: taken, actual: port, drifted: true });
@@ -90,19 +84,15 @@ test("a node uses the next port if one is taken, and /health, the log and /diagn
     port,
     "/diagnostics",
   );
-  t.true(
-    diagnostics.some(
-      ({ level, subsystem, message }) => level === "warn" && subsystem === "rpc" && message.includes("taken"),
-    ),
-  );
+  const found = diagnostics.find(({ message }) => message.includes("taken"));
+  t.like(found, { level: "warn", subsystem: "rpc" });
 });
 
 test("--port-drift deny stops the start if a port is taken", async (t) => {
   const dir = await temporaryDirectory(t);
   const taken = await takePort(t);
-  const { code, stderr } = await runCliProcess([
-    ...["start", "--data-dir", dir, "--rpc-port", String(taken), "--port-drift", "deny", ...quiet],
-  ]);
+  const args = [...startOn(dir), "--rpc-port", String(taken), "--port-drift", "deny"];
+  const { code, stderr } = await runCliProcess(args);
   t.is(code, 1);
   t.true(
     stderr.endsWith(`gatehouse: Port ${taken} is taken; choose another --rpc-port, or --port-drift allow.\n`),
@@ -146,26 +136,22 @@ test("start rejects a file that is not a SQLite database with one sentence", asy
   const dir = await temporaryDirectory(t);
   await mkdir(join(dir, "data"));
   await writeFile(join(dir, "data", "gatehouse.sqlite"), "this is not a database, whatever its name says".repeat(100));
-  const { code, stderr } = await runCliProcess(["start", "--data-dir", join(dir, "data"), "--rpc-port", "0", ...quiet]);
+  const { code, stderr } = await runCliProcess(startOn(dir));
   t.is(code, 1);
   t.regex(stderr, /^gatehouse: The file .* is not a usable SQLite database; .*\n$/);
 });
 
 test("a node finishes 200 requests in flight after SIGTERM", async (t) => {
   const dir = await temporaryDirectory(t);
-  const { port, child, ended } = await startCli(t, ["start", "--data-dir", dir, "--rpc-port", "0", ...quiet]);
+  const { port, child, ended } = await startCli(t, startOn(dir));
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "x" });
-  const responses: Promise<string>[] = [];
-  const sendRests: (() => unknown)[] = [];
+  const request = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  // One third sends a part of the request line, one third all headers, and one third a part of the body.
+  const parts = [10, request.length - body.length, request.length - 5];
+  const open: { socket: Socket; rest: string; response: Promise<string> }[] = [];
   for (let i = 0; i < 200; i++) {
-    const socket = connect(port, "127.0.0.1");
-    await once(socket, "connect");
-    // One third sends a part of the request line, one third all headers, and one third a part of the body.
-    const request = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-    const sent = request.slice(0, [10, request.length - body.length, request.length - 5][i % 3]);
-    socket.write(sent);
-    responses.push(responseOf(socket));
-    sendRests.push(() => socket.write(request.slice(sent.length)));
+    const socket = await openSocket(t, port, request.slice(0, parts[i % 3]));
+    open.push({ socket, rest: request.slice(parts[i % 3]), response: responseOf(socket) });
   }
   const grpc = connectGrpc(port);
   t.teardown(() => grpc.close());
@@ -173,15 +159,23 @@ test("a node finishes 200 requests in flight after SIGTERM", async (t) => {
   await hasReadAll(port);
   child.kill("SIGTERM");
   await until(() => isPortClosed(port));
-  sendRests.forEach((sendRest) => sendRest());
-  const texts = await Promise.all(responses);
-  t.is(texts.length, 200);
+  open.forEach(({ socket, rest }) => socket.write(rest));
+  const texts = await Promise.all(open.map(({ response }) => response));
   t.deepEqual(
     texts.filter((text) => !text.startsWith("HTTP/1.1 200 ") || !text.includes("-32601")),
     [],
   );
   t.is(await ended, 0);
 });
+
+/** Connects to a port and sends a text. */
+async function openSocket(t: Teardown, port: number, text: string): Promise<Socket> {
+  const socket = connect(port, "127.0.0.1");
+  t.teardown(() => socket.destroy());
+  await once(socket, "connect");
+  socket.on("error", () => undefined).write(text);
+  return socket;
+}
 
 /** Waits until the node has read all data sent before. It accepts and reads connections in their order. */
 async function hasReadAll(port: number): Promise<void> {
@@ -209,12 +203,8 @@ function responseOf(socket: Socket): Promise<string> {
 
 test("a second SIGTERM ends the node immediately with code 143", async (t) => {
   const dir = await temporaryDirectory(t);
-  const { port, child, ended } = await startCli(t, ["start", "--data-dir", dir, "--rpc-port", "0", ...quiet]);
-  const socket = connect(port, "127.0.0.1");
-  t.teardown(() => socket.destroy());
-  socket.on("error", () => undefined);
-  await once(socket, "connect");
-  socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
+  const { port, child, ended } = await startCli(t, startOn(dir));
+  await openSocket(t, port, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
   await hasReadAll(port);
   child.kill("SIGTERM");
   await until(() => isPortClosed(port));
@@ -225,11 +215,9 @@ test("a second SIGTERM ends the node immediately with code 143", async (t) => {
 
 test("/readyz responds with 503 and failing while the node stops", async (t) => {
   const dir = await temporaryDirectory(t);
-  const { port, child, ended } = await startCli(t, ["start", "--data-dir", dir, "--rpc-port", "0", ...quiet]);
-  const open = connect(port, "127.0.0.1");
-  await once(open, "connect");
+  const { port, child, ended } = await startCli(t, startOn(dir));
+  const open = await openSocket(t, port, "GET /readyz HTTP/1.1\r\nHost: a\r\n");
   const response = responseOf(open);
-  open.write("GET /readyz HTTP/1.1\r\nHost: a\r\n");
   await hasReadAll(port);
   child.kill("SIGTERM");
   await until(() => isPortClosed(port));

@@ -8,14 +8,8 @@ const short = (key: string): string => `${key.slice(0, 10)}…${key.slice(-4)}`;
 const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
 const hash = "0x[0-9a-f]{64}";
 
-async function succeed(t: ExecutionContext, as: CliUser, ...args: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await as(...args);
-  t.is(code, 0, stderr);
-  return stdout;
-}
-
-const create = async (t: ExecutionContext, as: CliUser, name: string, access: string): Promise<string> =>
-  (await succeed(t, as, "storage", "create", name, "--access", access, "--data", "{}")).split("\n")[0]!;
+const create = async (as: CliUser, name: string, access: string): Promise<string> =>
+  (await as.ok("storage", "create", name, "--access", access, "--data", "{}")).split("\n")[0]!;
 
 /** Removes the padding of columns, whose widths depend on the content of a page. */
 const withoutColumns = (line: string): string => line.replace(/ +/g, " ");
@@ -30,7 +24,7 @@ function assertLines(t: ExecutionContext, stdout: string, patterns: readonly str
 test("transactions are listed with descriptions, latest first, and private ones only for their readers", async (t) => {
   const users = await startWithUsers(t);
   // Control characters in names of other users must not reach the terminal.
-  const address = await create(t, users.alice, "no\u009btes", "public");
+  const address = await create(users.alice, "no\u009btes", "public");
   for (const change of [
     ["write", address, "--data", '{"tags":[1]}'],
     ["set", address, "\u202etitle", '"b"'],
@@ -40,10 +34,10 @@ test("transactions are listed with descriptions, latest first, and private ones 
     ["delete", address, "\u202etitle"],
     ["access", address, "--access", "public"],
   ]) {
-    await succeed(t, users.alice, "storage", ...change);
+    await users.alice.ok("storage", ...change);
   }
-  const diary = await create(t, users.bob, "diary", "owner");
-  await succeed(t, users.alice, "zk", "commit", `0x${"0".repeat(63)}7`);
+  const diary = await create(users.bob, "diary", "owner");
+  await users.alice.ok("zk", "commit", `0x${"0".repeat(63)}7`);
 
   const row = (block: number, key: string, description: string): string =>
     `${block} {2,}${time}  ${short(key)}  ${hash} ${description}`;
@@ -59,18 +53,14 @@ test("transactions are listed with descriptions, latest first, and private ones 
     row(1, alice, `Makes the program "no\ufffdtes" ${address}`),
   ];
   const withBlock9 = (block9: string): string[] => [ofAlice[0]!, block9, ...ofAlice.slice(1)];
-  assertLines(t, await succeed(t, users.nobody, "tx", "list"), withBlock9(`9 {2,}${time}  private {2,}${hash}`));
-  assertLines(
-    t,
-    await succeed(t, users.bob, "tx", "list"),
-    withBlock9(row(9, bob, `Makes the program "diary" ${diary}`)),
-  );
-  assertLines(t, await succeed(t, users.nobody, "tx", "list", "--sender", alice), ofAlice);
-  t.is(await succeed(t, users.nobody, "tx", "list", "--sender", bob), "No transactions.\n");
-  assertLines(t, await succeed(t, users.nobody, "tx", "list", "--block", "latest"), ofAlice.slice(0, 1));
-  assertLines(t, await succeed(t, users.nobody, "tx", "list", "--block", "2"), ofAlice.slice(7, 8));
+  assertLines(t, await users.nobody.ok("tx", "list"), withBlock9(`9 {2,}${time}  private {2,}${hash}`));
+  assertLines(t, await users.bob.ok("tx", "list"), withBlock9(row(9, bob, `Makes the program "diary" ${diary}`)));
+  assertLines(t, await users.nobody.ok("tx", "list", "--sender", alice), ofAlice);
+  t.is(await users.nobody.ok("tx", "list", "--sender", bob), "No transactions.\n");
+  assertLines(t, await users.nobody.ok("tx", "list", "--block", "latest"), ofAlice.slice(0, 1));
+  assertLines(t, await users.nobody.ok("tx", "list", "--block", "2"), ofAlice.slice(7, 8));
 
-  const history = await succeed(t, users.nobody, "storage", "history", address);
+  const history = await users.nobody.ok("storage", "history", address);
   assertLines(t, history, [
     row(8, alice, "update access"),
     row(7, alice, 'delete field "\ufffdtitle"'),
@@ -84,16 +74,16 @@ test("transactions are listed with descriptions, latest first, and private ones 
   const rejected = await users.alice("storage", "history", diary);
   t.is(rejected.code, 1);
   t.regex(rejected.stderr, /^gatehouse: The node rejected the request: .* \(NOT_FOUND\)\n$/);
-  assertLines(t, await succeed(t, users.bob, "storage", "history", diary), [row(9, bob, "create program")]);
-  t.false((await succeed(t, users.nobody, "storage", "list", alice)).includes("\u009b"));
+  assertLines(t, await users.bob.ok("storage", "history", diary), [row(9, bob, "create program")]);
+  t.false((await users.nobody.ok("storage", "list", alice)).includes("\u009b"));
 });
 
 test("lists have pages with tokens, and reject invalid tokens and limits", async (t) => {
   const { alice: as } = await startWithUsers(t);
-  const address = await create(t, as, "notes", "public");
+  const address = await create(as, "notes", "public");
   for (const name of ["a", "b", "c"]) {
-    await create(t, as, `note ${name}`, "public");
-    await succeed(t, as, "storage", "set", address, name, "1");
+    await create(as, `note ${name}`, "public");
+    await as.ok("storage", "set", address, name, "1");
   }
   for (const [list, count] of [
     [["tx", "list"], 7],
@@ -104,18 +94,18 @@ test("lists have pages with tokens, and reject invalid tokens and limits", async
     [["storage", "search", "note"], 4],
   ] as const) {
     const name = list.join(" ");
-    const complete = withoutHeading(await succeed(t, as, ...list));
+    const complete = withoutHeading(await as.ok(...list));
     t.is(complete.length, count, name);
     const rows: string[] = [];
     let token: string | undefined = "";
     for (let pages = 0; token !== undefined && pages < 10; pages++) {
-      const stdout = await succeed(t, as, ...list, "--limit", "2", ...(token === "" ? [] : ["--page-token", token]));
+      const stdout = await as.ok(...list, "--limit", "2", ...(token === "" ? [] : ["--page-token", token]));
       rows.push(...withoutHeading(stdout));
       token = pageToken(stdout);
     }
     t.deepEqual(rows.map(withoutColumns), complete.map(withoutColumns), name);
-    const json = JSON.parse(await succeed(t, as, ...list, "--limit", "1", "--json")) as { nextPageToken: string };
-    t.is(pageToken(await succeed(t, as, ...list, "--limit", "1")), json.nextPageToken, name);
+    const json = JSON.parse(await as.ok(...list, "--limit", "1", "--json")) as { nextPageToken: string };
+    t.is(pageToken(await as.ok(...list, "--limit", "1")), json.nextPageToken, name);
 
     const invalid = await as(...list, "--page-token", "x");
     t.is(invalid.code, 1, name);
@@ -127,7 +117,7 @@ test("lists have pages with tokens, and reject invalid tokens and limits", async
     }
   }
   // A caller that uses --offset counts the items, so no page token is printed.
-  const withOffset = await succeed(t, as, "storage", "list", alice, "--limit", "2", "--offset", "1");
+  const withOffset = await as.ok("storage", "list", alice, "--limit", "2", "--offset", "1");
   t.is(pageToken(withOffset), undefined);
   t.regex(withOffset, / note b .*\n.* note a /s);
   const unproved = await as("storage", "history", address, "--verify", "0x");
@@ -137,8 +127,8 @@ test("lists have pages with tokens, and reject invalid tokens and limits", async
 
 test("empty lists print a message; a missing block ends with an error, and a stopped node with code 3", async (t) => {
   const { alice: as, node } = await startWithUsers(t);
-  t.is(await succeed(t, as, "block", "list"), "There is no block after the genesis yet.\n");
-  t.is(await succeed(t, as, "tx", "list"), "No transactions.\n");
+  t.is(await as.ok("block", "list"), "There is no block after the genesis yet.\n");
+  t.is(await as.ok("tx", "list"), "No transactions.\n");
   const missing = await as("tx", "list", "--block", "1");
   t.is(missing.stderr, "gatehouse: The node rejected the request: There is no such block yet. (NOT_FOUND)\n");
   await node.stop();

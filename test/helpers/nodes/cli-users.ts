@@ -1,12 +1,16 @@
 /** A node with one authority, two users of the command line, and parsers of the tables that commands print. */
 import { join } from "node:path";
 import { testKey, writeKey } from "../chain/keys.js";
-import { type CliResult, runCli } from "./run-cli.js";
+import { cliOutput, type CliResult, runCli } from "./run-cli.js";
 import { authorityDirectory, startTestNode } from "./start-node.js";
 import type { Teardown } from "./teardown.js";
 
 /** Runs a command as one of the users. */
-export type CliUser = (...args: readonly string[]) => Promise<CliResult>;
+export interface CliUser {
+  (...args: readonly string[]): Promise<CliResult>;
+  /** Runs a command that must succeed. Returns its stdout. */
+  ok(...args: readonly string[]): Promise<string>;
+}
 
 /** Starts the node. Alice has key 2, and Bob key 3. */
 export async function startWithUsers(t: Teardown, flags: Readonly<Record<string, string>> = {}) {
@@ -14,10 +18,12 @@ export async function startWithUsers(t: Teardown, flags: Readonly<Record<string,
   await writeKey(join(dir, "alice.key"), testKey(2));
   await writeKey(join(dir, "bob.key"), testKey(3));
   const node = await startTestNode(t, { genesis: "genesis.json", ...flags }, dir);
-  const as =
-    (key: string | undefined): CliUser =>
-    async (...args) =>
-      await runCli(args, { env: { GATEHOUSE_NODE: node.rpcUrl, ...(key && { GATEHOUSE_KEY: join(dir, key) }) } });
+  const as = (key: string | undefined): CliUser => {
+    const surroundings = { env: { GATEHOUSE_NODE: node.rpcUrl, ...(key && { GATEHOUSE_KEY: join(dir, key) }) } };
+    return Object.assign((...args: readonly string[]) => runCli(args, surroundings), {
+      ok: (...args: readonly string[]) => cliOutput(args, surroundings),
+    });
+  };
   return { dir, node, alice: as("alice.key"), bob: as("bob.key"), nobody: as(undefined) };
 }
 

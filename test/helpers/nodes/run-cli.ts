@@ -42,6 +42,15 @@ export async function runCli(
   return await result;
 }
 
+/** Runs a command that must succeed. Returns its stdout. */
+export async function cliOutput(args: readonly string[], surroundings?: CliSurroundings): Promise<string> {
+  const { code, stdout, stderr } = await runCli(args, surroundings);
+  if (code !== 0) {
+    throw new Error(`gatehouse ${args.join(" ")} ended with ${code}: ${stderr}`);
+  }
+  return stdout;
+}
+
 /** Starts the shared process. It keeps this process alive only while a command runs. */
 function startHost(): (command: HostedCommand) => Promise<CliResult> {
   const child = fork(new URL("cli-host.js", import.meta.url), { env: cleanEnvironment() });

@@ -1,45 +1,62 @@
-/** Implementation of `gatehouse restore`. */
-import { join } from "node:path";
-import { type Restored, type RestoreDeps, restoreBackup } from "../../node/data/restore.js";
-import { requestOk } from "../calls/request-node.js";
-import { listPeers } from "../calls/peer-list.js";
-import { describeWarnings, print } from "../terminal/output.js";
+/** `gatehouse restore`: restores a node from a backup. */
+import type { Command } from "commander";
+import { join, resolve } from "node:path";
+import { optionsByKey } from "../../config/options.js";
+import type { Restored } from "../../node/data/restore.js";
+import { listPeers, requestOk } from "../calls/request-node.js";
+import { describeWarnings, printResult } from "../terminal/output.js";
 import { startProgress } from "../terminal/progress.js";
-import { warningsOf } from "./run-backup.js";
-import { runVerification } from "./stored-data.js";
+import { warningsOf } from "./backup.js";
+import { runVerification } from "./verify-data.js";
 
-/** Limit on the number of peers to query. */
 const maxPeers = 8;
 
-/** Restores a backup and prints its summary. */
-export async function runRestore(paths: Pick<RestoreDeps, "folder" | "dataDir">, json: boolean): Promise<void> {
+interface Flags {
+  readonly dataDir: string;
+  readonly json?: boolean;
+}
+
+export function addRestore(command: Command): void {
+  command
+    .argument("<BACKUP>")
+    .option("--data-dir <DIR>", "New data directory; must be empty or not exist.", optionsByKey.dataDir.fallback)
+    .option("--json", "Print JSON.")
+    .addHelpText(
+      "after",
+      `
+Compares every file with its hash, verifies the full database
+like verify-data, prints the identity of the node, and asks
+the peers in its peers file for their latest block. A
+corrupt backup is not restored.
+
+Exit codes: 0 restored, 1 not restored.
+
+Examples:
+  gatehouse restore /backup/monday --data-dir data/restored
+  gatehouse start --data-dir data/restored`,
+    )
+    .action(async (folder: string, flags: Flags) => {
+      await restore(resolve(folder), resolve(flags.dataDir), flags);
+    });
+}
+
+async function restore(folder: string, dataDir: string, flags: Flags): Promise<void> {
+  const { restoreBackup } = await import("../../node/data/restore.js");
   const bar = process.stderr.isTTY ? startProgress("files", 0) : undefined;
   const restored = await restoreBackup({
-    ...paths,
+    ...{ folder, dataDir },
     onCopied: (done, total) => bar?.update(done, total),
     async verify(verification) {
       bar?.end();
-      return (await runVerification(verification, json)).findings;
+      return (await runVerification(verification, flags.json === true)).findings;
     },
   });
-  const { manifest, isAuthority } = restored;
-  const responses = await Promise.all(
-    restored.peers.slice(0, maxPeers).map((peer) => requestPeer(peer, manifest.node)),
-  );
-  const warnings = [
-    ...warningsOf(manifest),
-    ...warningsOfPeers(
-      restored,
-      responses.flatMap((response) => response ?? []),
-    ),
-  ];
-  const { dataDir } = paths;
-  if (json) {
-    const { node, key, network, head, files, config } = manifest;
-    print(JSON.stringify({ dataDir, node, key, network, head, isAuthority, config, files: files.length, warnings }));
-    return;
-  }
-  print(...describe(restored, dataDir, warnings));
+  const { manifest, isAuthority, peers } = restored;
+  const responses = await Promise.all(peers.slice(0, maxPeers).map((peer) => requestPeer(peer, manifest.node)));
+  const warnings = [...warningsOf(manifest), ...warningsOfPeers(restored, responses.flat())];
+  const { node, key, network, head, files, config } = manifest;
+  const body = { dataDir, node, key, network, head, isAuthority, config, files: files.length, warnings };
+  printResult(flags, body, () => describe(restored, dataDir, warnings));
 }
 
 interface PeerResponse {
@@ -49,18 +66,15 @@ interface PeerResponse {
   readonly knowsDuplicate: boolean;
 }
 
-/** Queries a peer; undefined if it does not respond. */
-async function requestPeer(url: string, node: string | null): Promise<PeerResponse | undefined> {
+/** Queries a peer. Returns nothing if it does not respond. */
+async function requestPeer(url: string, node: string | null): Promise<PeerResponse[]> {
   try {
     const [head, list] = await Promise.all([requestOk(url, "/chain/head"), listPeers(url)]);
     const { number } = JSON.parse(head) as { number: number };
-    return {
-      url,
-      head: number,
-      knowsDuplicate: list.some(({ identity, status }) => identity === node && status.online),
-    };
+    const knowsDuplicate = list.some(({ identity, status }) => identity === node && status.online);
+    return [{ url, head: number, knowsDuplicate }];
   } catch {
-    return undefined;
+    return [];
   }
 }
 

@@ -1,0 +1,74 @@
+/** Readers of the files that options name: genesis, peers and writers. Errors are one sentence with file and problem. */
+import { readFile, stat } from "node:fs/promises";
+import { z } from "zod";
+import { hex32 } from "../base/crypto/hash.js";
+import { isStrongKey } from "../base/crypto/key-validation.js";
+import { errorMessage } from "../base/errors/error-message.js";
+import { InputError } from "../base/errors/start-error.js";
+
+const maxGenesisBytes = 16 * 1024 * 1024;
+
+/** Reads a genesis file of at most 16 MiB; undefined if none is named. The chain parses the text. Throws InputError. */
+export async function readGenesisFile(
+  path: string | undefined,
+): Promise<{ readonly path: string; readonly text: string } | undefined> {
+  if (path === undefined) {
+    return undefined;
+  }
+  let bytes: Buffer;
+  try {
+    const { size } = await stat(path);
+    if (size > maxGenesisBytes) {
+      throw new Error(`it is larger than ${maxGenesisBytes} bytes`);
+    }
+    bytes = await readFile(path);
+  } catch (error) {
+    throw new InputError(`The genesis file ${path} cannot be read: ${(error as Error).message}.`);
+  }
+  const text = bytes.toString("utf8");
+  if (!Buffer.from(text, "utf8").equals(bytes) || text.includes("\0")) {
+    throw new InputError(`The genesis file ${path} is not UTF-8 text.`);
+  }
+  return { path, text };
+}
+
+export interface PeerFileEntry {
+  /** https://host:port of the peer's internal port; http if the network does not use TLS. */
+  readonly url: string;
+  /** Public key that the peer must prove: 0x and 64 lowercase hex digits. */
+  readonly identity?: string | undefined;
+}
+
+const peer = z.strictObject({
+  url: z.string().regex(/^https?:\/\/(\[[0-9a-fA-F:.]+\]|[^/:?#@\s]+):\d{1,5}$/),
+  identity: z.string().regex(hex32).refine(isStrongKey).optional(),
+});
+
+/** Reads a peers file. The last of several entries with one URL counts. Throws InputError. */
+export async function readPeersFile(path: string): Promise<PeerFileEntry[]> {
+  const format = '{"url": "https://host:port", "identity": "0x<64 hex digits>"}, identity optional';
+  const entries = await readListFile(path, "peers file", peer, format);
+  return [...new Map(entries.map((entry) => [entry.url, entry])).values()];
+}
+
+/** Reads a writers file: a JSON array of public keys. Throws InputError. */
+export async function readWritersFile(path: string): Promise<readonly string[]> {
+  const format = "keys, 0x and 64 lower-case hex digits each";
+  return await readListFile(path, "writers file", z.string().regex(hex32), format);
+}
+
+async function readListFile<T>(path: string, name: string, item: z.ZodType<T>, format: string): Promise<T[]> {
+  let json: unknown;
+  try {
+    json = JSON.parse(await readFile(path, "utf8"));
+  } catch (error) {
+    throw new InputError(`The ${name} ${path} cannot be read: ${errorMessage(error)}.`);
+  }
+  const { error, data } = z.array(item).safeParse(json);
+  if (data === undefined) {
+    const entry = error.issues[0]?.path.join(".") ?? "";
+    const hint = entry === "" ? "" : `; check entry ${entry}`;
+    throw new InputError(`The ${name} ${path} must hold a JSON array of ${format}${hint}.`);
+  }
+  return data;
+}
