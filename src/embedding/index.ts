@@ -6,7 +6,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import type { Express } from "express";
 import { StartError } from "../base/errors/start-error.js";
 import { readSettings, type Settings } from "../config/config.js";
-import { countProcessErrors, createProcessErrors } from "../health/process-errors.js";
+import { countProcessErrors, ProcessErrors } from "../health/process-errors.js";
 import { startNode } from "../node/node.js";
 
 export { ConfigError } from "../config/declare.js";
@@ -66,7 +66,7 @@ export async function startGatehouse(settings: Settings = {}): Promise<Gatehouse
       "A node inside an application cannot be a standby; run it with: gatehouse start --role standby",
     );
   }
-  const processErrors = createProcessErrors();
+  const processErrors = new ProcessErrors();
   const stopCounting = countProcessErrors(processErrors);
   const node = await startNode(config, { processErrors }).catch((error: unknown) => {
     stopCounting();

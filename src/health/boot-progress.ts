@@ -8,18 +8,10 @@ import { isSubsystemName, type Subsystems } from "./subsystems.js";
 /** Boot progress in the form of the API. */
 export type BootState = MessageInitShape<typeof BootSchema> & { readonly complete: boolean };
 
-/** Records the boot steps as they run. */
-export interface BootProgress {
-  /** Runs a step. Marks the step ready if `run` succeeds; otherwise marks it failed and rethrows the error. */
-  runStep<T>(name: string, run: () => T | Promise<T>): Promise<T>;
-  /** Marks a step as skipped. The step may still run after the boot. */
-  skip(name: string, reason: string): void;
-  /** Returns the progress as an immutable object, which is the same object until a value changes. */
-  state(): BootState;
-}
+export type BootProgress = ReturnType<typeof createBootProgress>;
 
 /** Creates the progress of a boot of `stepsTotal` steps, none of which has run. */
-export function createBootProgress(stepsTotal: number, subsystems: Subsystems): BootProgress {
+export function createBootProgress(stepsTotal: number, subsystems: Subsystems) {
   const counts = { stepsReady: 0, stepsFailed: 0 };
   const skipped = new Set<string>();
   /** Stays true once set: a step that runs after the boot does not reopen the boot. */
@@ -28,13 +20,7 @@ export function createBootProgress(stepsTotal: number, subsystems: Subsystems): 
 
   function describe(current: string | undefined): BootState {
     complete ||= counts.stepsReady + counts.stepsFailed + skipped.size === stepsTotal;
-    return makeImmutable({
-      complete,
-      stepsTotal,
-      ...counts,
-      stepsSkipped: skipped.size,
-      current,
-    });
+    return makeImmutable({ complete, stepsTotal, ...counts, stepsSkipped: skipped.size, current });
   }
 
   function setSubsystem(name: string, change: Parameters<Subsystems["set"]>[1]): void {
@@ -44,7 +30,8 @@ export function createBootProgress(stepsTotal: number, subsystems: Subsystems): 
   }
 
   return {
-    async runStep(name, run) {
+    /** Runs a step. Marks the step ready if `run` succeeds; otherwise marks it failed and rethrows the error. */
+    async runStep<T>(name: string, run: () => T | Promise<T>): Promise<T> {
       skipped.delete(name);
       state = describe(name);
       setSubsystem(name, { status: SubsystemStatus.RUNNING });
@@ -61,11 +48,13 @@ export function createBootProgress(stepsTotal: number, subsystems: Subsystems): 
         throw error;
       }
     },
-    skip(name, reason) {
+    /** Marks a step as skipped. The step may still run after the boot. */
+    skip(name: string, reason: string) {
       skipped.add(name);
       state = describe(undefined);
       setSubsystem(name, { status: SubsystemStatus.SKIPPED, extra: { reason } });
     },
+    /** Returns the progress as an immutable object, which is the same object until a value changes. */
     state: () => state,
   };
 }

@@ -6,11 +6,11 @@
 import { isDatabaseBusy, isDatabaseError } from "../base/errors/database-error-kind.js";
 import { errorMessage } from "../base/errors/error-message.js";
 
-/** Number read from a database; null while the number is unavailable. */
-export interface BoundedProbe {
-  /** Returns the value immediately if it is fresh enough, otherwise a promise. Never rejects. */
-  read(): number | null | Promise<number | null>;
-}
+/**
+ * Returns the number immediately if it is fresh enough, otherwise a promise; null while the number is unavailable. Never
+ * rejects.
+ */
+export type BoundedProbe = () => number | null | Promise<number | null>;
 
 export interface BoundedProbeDeps {
   readonly query: () => Promise<number>;
@@ -52,9 +52,8 @@ export function createBoundedProbe(deps: BoundedProbeDeps): BoundedProbe {
   function record(result: number | null, newProblem: string | undefined): number | null {
     value = result;
     sampledAtMs = nowMs();
-    const hasChanged = newProblem !== problem;
-    problem = newProblem;
-    if (hasChanged) {
+    if (newProblem !== problem) {
+      problem = newProblem;
       onChange(newProblem);
     }
     return result;
@@ -99,19 +98,16 @@ export function createBoundedProbe(deps: BoundedProbeDeps): BoundedProbe {
     });
   }
 
-  return {
-    read() {
-      if (nowMs() - sampledAtMs < maxAgeMs) {
-        return value;
-      }
-      if (pendingRead !== undefined) {
-        return pendingRead;
-      }
-      if (queryStartedAtMs !== undefined && nowMs() - queryStartedAtMs < abandonAfterMs) {
-        return recordTimeout();
-      }
-      pendingRead = probe();
+  return () => {
+    if (nowMs() - sampledAtMs < maxAgeMs) {
+      return value;
+    }
+    if (pendingRead !== undefined) {
       return pendingRead;
-    },
+    }
+    if (queryStartedAtMs !== undefined && nowMs() - queryStartedAtMs < abandonAfterMs) {
+      return recordTimeout();
+    }
+    return (pendingRead = probe());
   };
 }

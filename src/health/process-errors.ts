@@ -12,36 +12,19 @@ export interface ErrorEvent {
 }
 
 /** Error counters of a process. Several nodes in one process share them. */
-export interface ProcessErrors {
-  readonly uncaughtTotal: number;
-  readonly unhandledRejectionTotal: number;
-  readonly lastUncaught: ErrorEvent | undefined;
-  count(kind: "uncaughtException" | "unhandledRejection", error: unknown): void;
-}
+export class ProcessErrors {
+  uncaughtTotal = 0;
+  unhandledRejectionTotal = 0;
+  lastUncaught: ErrorEvent | undefined;
 
-export function createProcessErrors(): ProcessErrors {
-  let uncaughtTotal = 0;
-  let unhandledRejectionTotal = 0;
-  let lastUncaught: ErrorEvent | undefined;
-  return {
-    get uncaughtTotal() {
-      return uncaughtTotal;
-    },
-    get unhandledRejectionTotal() {
-      return unhandledRejectionTotal;
-    },
-    get lastUncaught() {
-      return lastUncaught;
-    },
-    count(kind, error) {
-      if (kind === "uncaughtException") {
-        uncaughtTotal++;
-        lastUncaught = { atMs: BigInt(Date.now()), message: errorMessage(error), source: kind };
-      } else {
-        unhandledRejectionTotal++;
-      }
-    },
-  };
+  count(kind: "uncaughtException" | "unhandledRejection", error: unknown): void {
+    if (kind === "uncaughtException") {
+      this.uncaughtTotal++;
+      this.lastUncaught = { atMs: BigInt(Date.now()), message: errorMessage(error), source: kind };
+    } else {
+      this.unhandledRejectionTotal++;
+    }
+  }
 }
 
 /**

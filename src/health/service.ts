@@ -1,17 +1,79 @@
-/** Health service: the snapshot, and the probes derived from it. */
-import { type HealthService, HealthStatus, ProbeStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+/** Health services: the snapshot, and the probes and gRPC health derived from it. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type HealthService,
+  HealthStatus,
+  type ProbeReportSchema,
+  ProbeStatus,
+  SubsystemStatus,
+} from "../../gen/gatehouse/health/v1/health_pb.js";
+import { type Health, HealthCheckResponse_ServingStatus as Serving } from "../../gen/health/v1/health_pb.js";
+import { RpcError } from "../rpc/errors.js";
+import { invalidValue } from "../rpc/parameters.js";
 import type { Implementation, PlainReplies } from "../rpc/service.js";
 import type { HealthFeed } from "./feed.js";
-import { type Checks, runChecks } from "./probes.js";
 import type { HealthSnapshot, TakeSnapshot } from "./snapshot.js";
+import { isSubsystemName, subsystemNames } from "./subsystems.js";
+
+/**
+ * Checks behind `/livez` and `/readyz`, by name, so that an orchestrator can list or exclude them. A check returns
+ * undefined if it passes, otherwise the reason of the failure.
+ */
+type Checks = Readonly<Record<string, () => string | undefined>>;
+
+/**
+ * Runs all checks except the excluded ones. The report lists the failing checks, or every check if `verbose` is set.
+ *
+ * @throws RpcError INVALID_REQUEST if an excluded name is not a check.
+ */
+function runChecks(
+  checks: Checks,
+  request: { readonly verbose: boolean; readonly exclude: readonly string[] },
+): MessageInitShape<typeof ProbeReportSchema> {
+  const names = Object.keys(checks);
+  const unknown = request.exclude.find((name) => !names.includes(name));
+  if (unknown !== undefined) {
+    throw invalidValue("exclude", `one of ${names.join(", ")}`, unknown);
+  }
+  const results = names
+    .filter((name) => !request.exclude.includes(name))
+    .map((name) => {
+      const message = checks[name]!();
+      return { name, status: message === undefined ? ProbeStatus.OK : ProbeStatus.FAILING, message };
+    });
+  const failing = results.filter((check) => check.status === ProbeStatus.FAILING);
+  return {
+    status: failing.length === 0 ? ProbeStatus.OK : ProbeStatus.FAILING,
+    checks: request.verbose ? results : failing,
+  };
+}
+
+/**
+ * Creates the readiness checks of a snapshot, which decide if clients should send traffic to the node.
+ *
+ * @param isMainLoopStalled returns true if the main loop exited or missed its heartbeat.
+ * @param isStopping returns true if the node is shutting down and accepts no new traffic.
+ */
+export function createReadiness(isMainLoopStalled: () => boolean, isStopping: () => boolean) {
+  return (snapshot: HealthSnapshot): Checks => ({
+    stopping: () => (isStopping() ? "the node is shutting down" : undefined),
+    boot: () => (snapshot.boot?.complete === true ? undefined : "the node is still booting"),
+    // A node that forms its network alone has no peers, but accepts transactions and is ready.
+    dormant: () =>
+      snapshot.dormant === true && snapshot.accepting !== true ? "the node is dormant: it has no peers" : undefined,
+    database: () => (snapshot.mempoolSize === undefined ? "the database does not respond" : undefined),
+    chain: () => (snapshot.subsystems?.chain?.status === SubsystemStatus.READY ? undefined : "the chain is not ready"),
+    main_loop: () => (isMainLoopStalled() ? "the main loop is dead" : undefined),
+    accepting: () => (snapshot.accepting === true ? undefined : "the node is not synced"),
+  });
+}
 
 export interface HealthServiceDeps {
   readonly takeSnapshot: TakeSnapshot;
   readonly feed: HealthFeed;
   /** Returns true if the main loop exited or missed its heartbeat. */
   readonly isMainLoopStalled: () => boolean;
-  /** Creates the checks that decide if clients should send traffic to the node. */
-  readonly readiness: (snapshot: HealthSnapshot) => Checks;
+  readonly readiness: ReturnType<typeof createReadiness>;
 }
 
 export function createHealthService(deps: HealthServiceDeps): Implementation<typeof HealthService> {
@@ -53,3 +115,56 @@ export const healthReplies: PlainReplies<typeof HealthService> = {
   getLiveness: ({ report }) => ({ status: report?.status === ProbeStatus.OK ? 200 : 503 }),
   getReadiness: ({ report }) => ({ status: report?.status === ProbeStatus.OK ? 200 : 503 }),
 };
+
+const names = ["", "readiness", ...subsystemNames] as const;
+
+/**
+ * Creates the standard gRPC health service (`grpc.health.v1`), for load balancers and clients. Service names are each
+ * subsystem, `readiness`, and "" for the complete node.
+ */
+export function createGrpcHealthService({
+  takeSnapshot,
+  feed,
+  readiness,
+}: Pick<HealthServiceDeps, "takeSnapshot" | "feed" | "readiness">): Implementation<typeof Health> {
+  function servingStatus(name: string, snapshot: HealthSnapshot): Serving {
+    const isServing = isSubsystemName(name)
+      ? snapshot.subsystems?.[name]?.status === SubsystemStatus.READY
+      : name === ""
+        ? snapshot.status !== HealthStatus.FAILING
+        : Object.values(readiness(snapshot)).every((check) => check() === undefined);
+    return isServing ? Serving.SERVING : Serving.NOT_SERVING;
+  }
+
+  return {
+    async check({ service }) {
+      if (!isKnown(service)) {
+        throw new RpcError(
+          "NOT_FOUND",
+          `There is no service "${service.slice(0, 80)}"; use one of ${names.slice(1).join(", ")}.`,
+        );
+      }
+      return { status: servingStatus(service, await takeSnapshot()) };
+    },
+
+    async list() {
+      const snapshot = await takeSnapshot();
+      return { statuses: Object.fromEntries(names.map((name) => [name, { status: servingStatus(name, snapshot) }])) };
+    },
+
+    async *watch({ service }, { signal }) {
+      let reported: Serving | undefined;
+      for await (const snapshot of feed.watch(signal)) {
+        const status = isKnown(service) ? servingStatus(service, snapshot) : Serving.SERVICE_UNKNOWN;
+        if (status !== reported) {
+          reported = status;
+          yield { status };
+        }
+      }
+    },
+  };
+}
+
+function isKnown(name: string): boolean {
+  return (names as readonly string[]).includes(name);
+}

@@ -1,11 +1,15 @@
 /** Builds the health snapshot. Every health response derives from the snapshot, so that no two responses disagree. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { HealthSnapshotSchema, MainLoopSchema, PortSchema } from "../../gen/gatehouse/health/v1/health_pb.js";
+import {
+  type HealthSnapshotSchema,
+  HealthStatus,
+  type MainLoopSchema,
+  type PortSchema,
+} from "../../gen/gatehouse/health/v1/health_pb.js";
 import { makeImmutable } from "../base/caches/immutable.js";
 import type { BootProgress } from "./boot-progress.js";
 import type { BoundedProbe } from "./bounded-probe.js";
 import type { ProcessErrors } from "./process-errors.js";
-import { rollUp } from "./rollup.js";
 import { consequencesOf, type SubsystemState, type Subsystems } from "./subsystems.js";
 
 /** Health of the main loop. */
@@ -22,7 +26,7 @@ export interface HealthSources {
   readonly isDormant: () => boolean;
   readonly isAccepting: () => boolean;
   readonly boot: Pick<BootProgress, "state">;
-  readonly subsystems: Subsystems;
+  readonly subsystems: Pick<Subsystems, "all">;
   readonly mainLoop: MainLoopHealth;
   readonly pendingCount: BoundedProbe;
   readonly processErrors: ProcessErrors;
@@ -72,7 +76,7 @@ export function createTakeSnapshot(sources: HealthSources): TakeSnapshot {
   }
 
   return () => {
-    const pending = sources.pendingCount.read();
+    const pending = sources.pendingCount();
     return pending instanceof Promise ? pending.then(assemble) : assemble(pending);
   };
 }
@@ -101,4 +105,30 @@ function portsOf(
     }
   }
   return makeImmutable(ports);
+}
+
+/** Inputs of the top-level status. */
+export interface RollUpFacts {
+  /** True if the number of pending transactions is available. */
+  readonly pendingCountKnown: boolean;
+  readonly chainFailed: boolean;
+  /** True if the main loop exited or missed its heartbeat. */
+  readonly mainLoopStalled: boolean;
+  readonly dormant: boolean;
+  /** True if a subsystem other than the chain and the main loop failed. */
+  readonly otherFailed: boolean;
+}
+
+/**
+ * Returns the top-level status, in the precedence failing, dormant, degraded, ok ("Health status" in the
+ * specification).
+ */
+export function rollUp(facts: RollUpFacts): HealthStatus {
+  if (!facts.pendingCountKnown || facts.chainFailed || (facts.mainLoopStalled && !facts.dormant)) {
+    return HealthStatus.FAILING;
+  }
+  if (facts.dormant) {
+    return HealthStatus.DORMANT;
+  }
+  return facts.otherFailed ? HealthStatus.DEGRADED : HealthStatus.OK;
 }

@@ -94,16 +94,7 @@ const initialState: SubsystemState = makeImmutable({
   extra: undefined,
 });
 
-export interface Subsystems {
-  get(name: SubsystemName): SubsystemState;
-  /**
-   * Returns the states by name, in the order of {@link subsystemNames}. Immutable, and the same object until a state
-   * changes.
-   */
-  all(): Readonly<Record<SubsystemName, SubsystemState>>;
-  /** Applies a change; a change without effect is ignored. `sinceMs` moves only with the status. */
-  set(name: SubsystemName, change: SubsystemChange): void;
-}
+export type Subsystems = ReturnType<typeof createSubsystems>;
 
 /**
  * Creates a registry in which every subsystem is pending and enabled.
@@ -113,15 +104,20 @@ export interface Subsystems {
 export function createSubsystems(
   nowMs: () => number,
   onTransition: (name: SubsystemName, state: SubsystemState) => void = () => undefined,
-): Subsystems {
+) {
   let states = makeImmutable(
     Object.fromEntries(subsystemNames.map((name) => [name, initialState])) as Record<SubsystemName, SubsystemState>,
   );
 
   return {
-    get: (name) => states[name],
+    get: (name: SubsystemName) => states[name],
+    /**
+     * Returns the states by name, in the order of {@link subsystemNames}. Immutable, and the same object until a state
+     * changes.
+     */
     all: () => states,
-    set(name, change) {
+    /** Applies a change; a change without effect is ignored. `sinceMs` moves only with the status. */
+    set(name: SubsystemName, change: SubsystemChange) {
       const before = states[name];
       const { status = before.status, port, requestedPort, enabled, error, extra } = change;
       const hasNewStatus = status !== before.status;
@@ -160,4 +156,38 @@ function mergeExtra(
   }
   const after: SubsystemExtra = { ...before, ...change };
   return Object.values(after).some((value: unknown) => value !== undefined) ? after : undefined;
+}
+
+/** Status of a subsystem that several components share. */
+export type SharedSubsystem = ReturnType<typeof shareSubsystem>;
+
+/** Shares a subsystem: ready while every component is healthy, and failed otherwise. */
+export function shareSubsystem(subsystems: Subsystems, name: SubsystemName) {
+  const problems = new Map<string, string>();
+  /** State before the first problem. */
+  let initial = subsystems.get(name);
+  return {
+    /** Reports a problem of a component, or its recovery (undefined). */
+    report(component: string, problem: string | undefined) {
+      if (problem !== undefined) {
+        initial = problems.size === 0 ? subsystems.get(name) : initial;
+        problems.set(component, problem);
+      } else if (!problems.delete(component)) {
+        // A recovery without a preceding problem changes nothing.
+        return;
+      }
+      const [first] = problems;
+      if (first !== undefined) {
+        const [source, message] = first;
+        subsystems.set(name, { status: SubsystemStatus.FAILED, error: { message, source } });
+        return;
+      }
+      // Recovery does not start a skipped subsystem: restore its skipped state.
+      const { status, extra } = initial;
+      subsystems.set(
+        name,
+        status === SubsystemStatus.SKIPPED ? { status, ...(extra && { extra }) } : { status: SubsystemStatus.READY },
+      );
+    },
+  };
 }

@@ -29,38 +29,27 @@ export interface HistoryPoint {
 /** Points as columns, which are shorter as JSON. An index is the same point in every column; the oldest comes first. */
 export type HistoryColumns = { readonly [Name in keyof HistoryPoint]: readonly HistoryPoint[Name][] };
 
-export interface History {
-  /** Adds a point, and drops the points that are older than a day. */
-  add(point: HistoryPoint): void;
-  /** Returns the number of points ever added. */
-  count(): number;
-  columns(): HistoryColumns;
-  /** Returns the points, oldest first. */
-  points(): readonly HistoryPoint[];
-}
+export type History = ReturnType<typeof createHistory>;
 
-export function createHistory(maxPoints = historyPoints): History {
+const columnNames = ["atMs", "status", "block", "behind", "pending", "transactions", "commitments", "online"] as const;
+
+export function createHistory(maxPoints = historyPoints) {
   const points: HistoryPoint[] = [];
   let count = 0;
-  const column = <Name extends keyof HistoryPoint>(name: Name): HistoryPoint[Name][] =>
-    points.map((point) => point[name]);
   return {
-    add(point) {
+    /** Adds a point, and drops the points that are older than a day. */
+    add(point: HistoryPoint) {
       points.push(point);
       points.splice(0, points.length - maxPoints);
       count++;
     },
+    /** Returns the number of points ever added. */
     count: () => count,
-    points: () => [...points],
-    columns: () => ({
-      atMs: column("atMs"),
-      status: column("status"),
-      block: column("block"),
-      behind: column("behind"),
-      pending: column("pending"),
-      transactions: column("transactions"),
-      commitments: column("commitments"),
-      online: column("online"),
-    }),
+    /** Returns the points, oldest first. */
+    points: (): readonly HistoryPoint[] => [...points],
+    columns: () =>
+      Object.fromEntries(
+        columnNames.map((name) => [name, points.map((point) => point[name])]),
+      ) as unknown as HistoryColumns,
   };
 }

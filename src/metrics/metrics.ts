@@ -11,32 +11,14 @@ import {
   type MetricValue,
   Registry,
 } from "prom-client";
-import type { Metric, ReadMetric, RequestMetric, Values } from "./row.js";
-import type { MeasuredRequest } from "./measured-request.js";
+import type { MeasuredRequest, Metric, ReadMetric, RequestMetric, ScrapeErrors, Values } from "./row.js";
 
-export interface Metrics {
-  readonly contentType: string;
-  count(request: MeasuredRequest): void;
-  /** Reads all values and returns the page. */
-  text(): Promise<string>;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Request counts of one process. */
 export type RequestCounts = readonly MetricObjectWithValues<MetricValue<string>>[];
 
-/** Counts requests for the rows with `perRequest`. */
-export interface RequestCounter {
-  count(request: MeasuredRequest): void;
-  counts(): Promise<RequestCounts>;
-}
-
-/** Source that is available to every row: the errors of the scrapes so far. */
-export interface ScrapeErrors {
-  readonly scrapeErrors: {
-    /** Returns the number of values that could not be read or timed out. */
-    count(): number;
-  };
-}
+export type RequestCounter = ReturnType<typeof createRequestCounter>;
 
 /** Time limit for reading one metric, so that a scrape never hangs. */
 const readWithinMs = 1_000;
@@ -53,7 +35,7 @@ export function createMetrics<Sources>(
   collectSources: () => Promise<Sources>,
   onReadError: (name: string, error: unknown) => void,
   otherCounts: () => Promise<readonly RequestCounts[]> = () => Promise.resolve([]),
-): Metrics {
+) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const readers: ((sources: Sources & ScrapeErrors) => Promise<void>)[] = [];
@@ -73,9 +55,10 @@ export function createMetrics<Sources>(
 
   return {
     contentType: registry.contentType,
-    count: (request) => requests.count(request),
-    async text() {
-      const sources = { ...(await collectSources()), scrapeErrors: { count: () => errorCount } };
+    count: requests.count,
+    /** Reads all values and returns the page. */
+    async text(): Promise<string> {
+      const sources = { ...(await collectSources()), scrapeErrors: errorCount };
       await Promise.all(readers.map((read) => read(sources)));
       const counts = [await requests.counts(), ...(await otherCounts())];
       // `aggregate` declares mutable lists.
@@ -85,17 +68,13 @@ export function createMetrics<Sources>(
   };
 }
 
-/** Creates a counter without requests. */
-export function createRequestCounter(table: readonly Metric<never>[]): RequestCounter {
+/** Creates a counter of requests, for the rows with `perRequest`. */
+export function createRequestCounter(table: readonly Metric<never>[]) {
   const registry = new Registry();
   const counters = table.flatMap((row) => ("perRequest" in row ? registerPerRequest(row, registry) : []));
   return {
-    count(request) {
-      for (const count of counters) {
-        count(request);
-      }
-    },
-    counts: () => registry.getMetricsAsJSON(),
+    count: (request: MeasuredRequest) => counters.forEach((count) => count(request)),
+    counts: (): Promise<RequestCounts> => registry.getMetricsAsJSON(),
   };
 }
 
@@ -139,28 +118,22 @@ function registerPerRequest(row: RequestMetric, registry: Registry): (request: M
 }
 
 function registerRead<Sources>(row: ReadMetric<Sources>, registry: Registry): (sources: Sources) => Promise<void> {
-  const { name, help, labels, value } = row;
+  const { name, help, type, labels, value } = row;
   const options = { name, help, labelNames: labels, registers: [registry] };
-  if (row.type === "gauge") {
-    const gauge = new Gauge(options);
-    removeInitialValue(gauge, labels);
-    return async (sources) =>
-      visit(await value(sources), labels, {}, (labelValues, number) => gauge.set(labelValues, number));
-  }
-  const counter = new Counter(options);
-  removeInitialValue(counter, labels);
-  return async (sources) => {
-    const values = await value(sources);
-    counter.reset();
-    visit(values, labels, {}, (labelValues, number) => counter.inc(labelValues, number));
-  };
-}
-
-/** Removes the 0 that prom-client sets on metrics without labels, since that value was never read. */
-function removeInitialValue(metric: Gauge | Counter, labels: readonly string[]): void {
+  const metric = type === "gauge" ? new Gauge(options) : new Counter(options);
   if (labels.length === 0) {
+    // prom-client sets such metrics to 0, a value that was never read.
     metric.remove();
   }
+  return async (sources) => {
+    const values = await value(sources);
+    if (metric instanceof Counter) {
+      metric.reset();
+    }
+    visit(values, labels, {}, (labelValues, number) =>
+      metric instanceof Gauge ? metric.set(labelValues, number) : metric.inc(labelValues, number),
+    );
+  };
 }
 
 /** Calls `record` with each number and its labels. */

@@ -1,5 +1,20 @@
 /** Types of the rows in the metric table. */
-import type { MeasuredRequest } from "./measured-request.js";
+import type { Outcome } from "../rpc/errors.js";
+
+/** Finished request, as metrics and traces record it. */
+export interface MeasuredRequest {
+  readonly protocol: string;
+  /** `package.Service/Method`; undefined if the request named no rpc. */
+  readonly rpc: string | undefined;
+  readonly code: Outcome;
+  readonly latencyMs: number;
+  readonly isStream: boolean;
+}
+
+/** Source that is available to every row: the number of values that could not be read or timed out. */
+export interface ScrapeErrors {
+  readonly scrapeErrors: number;
+}
 
 /** Value of a metric: a number, or a record by values of the first label, nested once more for each further label. */
 export type Values = number | { readonly [labelValue: string]: Values };
@@ -36,18 +51,12 @@ type ByLabel<L extends readonly string[]> = L extends readonly [string, ...infer
   ? Readonly<Record<string, ByLabel<Rest>>>
   : number;
 
-/** Creates a row of a metric that is read at each scrape. */
-export type ReadRow<Sources> = <const L extends readonly string[]>(
-  name: string,
-  help: string,
-  labels: L,
-  value: (sources: Sources) => ByLabel<L> | Promise<ByLabel<L>>,
-) => ReadMetric<Sources>;
-
 /** Creates a row factory for a type. Values compile only if they are nested as deep as there are labels. */
-export function readRow<Sources>(type: ReadMetric<Sources>["type"]): ReadRow<Sources> {
-  return (name, help, labels, value) => ({
-    ...{ name, help, type, labels },
-    value: value as ReadMetric<Sources>["value"],
-  });
+export function readRow<Sources>(type: ReadMetric<Sources>["type"]) {
+  return <const L extends readonly string[]>(
+    name: string,
+    help: string,
+    labels: L,
+    value: (sources: Sources) => ByLabel<L> | Promise<ByLabel<L>>,
+  ): ReadMetric<Sources> => ({ name, help, type, labels, value: value as ReadMetric<Sources>["value"] });
 }

@@ -5,8 +5,7 @@
  */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type HealthSnapshotSchema, HealthStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import type { ScrapeErrors } from "./metrics.js";
-import { type Metric, readRow } from "./row.js";
+import { type Metric, readRow, type ScrapeErrors } from "./row.js";
 
 /** Sources of the values: the health snapshot of the API, and the parts of the node that the rows use. */
 export interface Sources {
@@ -18,28 +17,23 @@ export interface Sources {
     countPeers(): { readonly known: number; readonly verified: number; readonly online: number };
   };
   readonly programs: { createdCount(): Promise<number> };
-  readonly tree: { root(): Root | Promise<Root> };
+  readonly tree: { root(): Counts<"leafCount"> | Promise<Counts<"leafCount">> };
   /** Mempool; undefined on a node that only reads. */
-  readonly mempool: { stats(): MempoolStats } | undefined;
+  readonly mempool:
+    | { stats(): Counts<"bytes" | "largestSource"> & { readonly refused: Readonly<Record<string, number>> } }
+    | undefined;
   /** Verifier of the stored data; undefined if there is no chain to verify. */
-  readonly verifier: { state(): VerifierState } | undefined;
+  readonly verifier:
+    | { state(): Counts<"blocksDone" | "blocksTotal" | "findings"> & { readonly completedMs: number | undefined } }
+    | undefined;
   readonly edge: {
-    stats(): {
-      readonly activeRequests: number;
-      readonly openStreams: number;
-      readonly openConnections: number;
-      readonly reservedBytes: number;
-      readonly blockedIps: number;
-    };
+    stats(): Counts<"activeRequests" | "openStreams" | "openConnections" | "reservedBytes" | "blockedIps">;
   };
   /** Worker processes; undefined if the main process serves the port itself. */
   readonly workers:
     | {
-        state(): {
-          readonly running: number;
-          readonly configured: number;
-          readonly restarts: number;
-          readonly vitals: Readonly<Record<string, { readonly residentBytes: number; readonly cpuSeconds: number }>>;
+        state(): Counts<"running" | "configured" | "restarts"> & {
+          readonly vitals: Readonly<Record<string, Counts<"residentBytes" | "cpuSeconds">>>;
         };
       }
     | undefined;
@@ -47,25 +41,15 @@ export interface Sources {
   readonly tls: { notAfterMs(): number | undefined };
 }
 
-interface MempoolStats {
-  readonly bytes: number;
-  readonly largestSource: number;
-  readonly refused: Readonly<Record<string, number>>;
-}
+type Counts<Name extends string> = Readonly<Record<Name, number>>;
 
-interface VerifierState {
-  readonly blocksDone: number;
-  readonly blocksTotal: number;
-  readonly completedMs: number | undefined;
-  readonly findings: number;
-}
+/** Reads a value without labels. */
+type ReadValue = (sources: Sources & ScrapeErrors) => number | Promise<number>;
 
-interface Root {
-  readonly leafCount: number;
-}
-
-const gauge = readRow<Sources & ScrapeErrors>("gauge");
-const counter = readRow<Sources & ScrapeErrors>("counter");
+const gauges = readRow<Sources & ScrapeErrors>("gauge");
+const counters = readRow<Sources & ScrapeErrors>("counter");
+const gauge = (name: string, help: string, value: ReadValue) => gauges(name, help, [], value);
+const counter = (name: string, help: string, value: ReadValue) => counters(name, help, [], value);
 
 /** Rows of the node, in page order. */
 export const nodeMetrics: readonly Metric<Sources & ScrapeErrors>[] = [
@@ -93,71 +77,71 @@ export const nodeMetrics: readonly Metric<Sources & ScrapeErrors>[] = [
     perRequest: ({ latencyMs, isStream }) => (isStream ? latencyMs / 1000 : undefined),
   },
 
-  gauge("gatehouse_info", "The node's version; always 1.", ["version", "version_name"], ({ health }) => ({
+  gauges("gatehouse_info", "The node's version; always 1.", ["version", "version_name"], ({ health }) => ({
     [health.version ?? ""]: { [health.versionName ?? ""]: 1 },
   })),
-  gauge("gatehouse_health_status", "1 for the current status of /health, 0 for the others.", ["status"], ({ health }) =>
-    oneHot(HealthStatus, health.status),
+  gauges(
+    "gatehouse_health_status",
+    "1 for the current status of /health, 0 for the others.",
+    ["status"],
+    ({ health }) => oneHot(HealthStatus, health.status),
   ),
-  gauge("gatehouse_accepting", "1 while the node is synced and not catching up.", [], ({ health }) =>
+  gauge("gatehouse_accepting", "1 while the node is synced and not catching up.", ({ health }) =>
     Number(health.accepting),
   ),
-  gauge("gatehouse_dormant", "1 while the node is dormant.", [], ({ health }) => Number(health.dormant)),
+  gauge("gatehouse_dormant", "1 while the node is dormant.", ({ health }) => Number(health.dormant)),
   gauge(
     "gatehouse_mempool_size",
     "Pending transactions; NaN while the count is unavailable.",
-    [],
     ({ health }) => health.mempoolSize ?? NaN,
   ),
   gauge(
     "gatehouse_mempool_bytes",
     "Bytes of pending transactions; NaN on a read-only node.",
-    [],
     ({ mempool }) => mempool?.stats().bytes ?? NaN,
   ),
   gauge(
     "gatehouse_mempool_largest_origin_ratio",
     "Largest ratio of the mempool's capacity used by one address, 0 to 1; NaN on a read-only node.",
-    [],
     ({ mempool }) => mempool?.stats().largestSource ?? NaN,
   ),
-  counter(
+  counters(
     "gatehouse_mempool_refused_total",
     "Transactions rejected by the mempool's capacity or a quota (share), by a rate (rate), or for an unlisted writer (writers).",
     ["reason"],
     ({ mempool }) => mempool?.stats().refused ?? {},
   ),
-  gauge("gatehouse_uptime_seconds", "Seconds since the process started.", [], ({ health }) => health.uptimeS ?? 0),
-  gauge("gatehouse_boot_complete", "1 after the boot has finished.", [], ({ health }) => Number(health.boot?.complete)),
-  gauge("gatehouse_boot_steps", "Boot steps by state; total counts all.", ["state"], ({ health: { boot } }) => ({
+  gauge("gatehouse_uptime_seconds", "Seconds since the process started.", ({ health }) => health.uptimeS ?? 0),
+  gauge("gatehouse_boot_complete", "1 after the boot has finished.", ({ health }) => Number(health.boot?.complete)),
+  gauges("gatehouse_boot_steps", "Boot steps by state; total counts all.", ["state"], ({ health: { boot } }) => ({
     total: boot?.stepsTotal ?? 0,
     ready: boot?.stepsReady ?? 0,
     failed: boot?.stepsFailed ?? 0,
     skipped: boot?.stepsSkipped ?? 0,
   })),
 
-  gauge(
+  gauges(
     "gatehouse_subsystem_status",
     "1 for the current status of the subsystem, 0 for the others.",
     ["subsystem", "status"],
     ({ health }) => mapValues(health.subsystems, ({ status }) => oneHot(SubsystemStatus, status)),
   ),
-  gauge("gatehouse_subsystem_since_seconds", "Time of the subsystem's last transition.", ["subsystem"], ({ health }) =>
+  gauges("gatehouse_subsystem_since_seconds", "Time of the subsystem's last transition.", ["subsystem"], ({ health }) =>
     mapValues(health.subsystems, ({ sinceMs }) => seconds(sinceMs)),
   ),
-  gauge("gatehouse_subsystem_enabled", "1 if the subsystem is enabled.", ["subsystem"], ({ health }) =>
+  gauges("gatehouse_subsystem_enabled", "1 if the subsystem is enabled.", ["subsystem"], ({ health }) =>
     mapValues(health.subsystems, ({ enabled }) => Number(enabled)),
   ),
-  gauge("gatehouse_subsystem_last_error_seconds", "Time of the subsystem's last error.", ["subsystem"], ({ health }) =>
+  gauges("gatehouse_subsystem_last_error_seconds", "Time of the subsystem's last error.", ["subsystem"], ({ health }) =>
     mapValues(health.subsystems, ({ lastError }) => timeOf(lastError)),
   ),
-  gauge("gatehouse_port", "Ports by subsystem: requested and actual.", ["subsystem", "kind"], ({ health }) =>
+  gauges("gatehouse_port", "Ports by subsystem: requested and actual.", ["subsystem", "kind"], ({ health }) =>
     mapValues(health.ports, ({ requested = 0, actual = 0 }) => ({ requested, actual })),
   ),
-  gauge("gatehouse_port_drifted", "1 if the bound port differs from the requested one.", ["subsystem"], ({ health }) =>
+  gauges("gatehouse_port_drifted", "1 if the bound port differs from the requested one.", ["subsystem"], ({ health }) =>
     mapValues(health.ports, ({ drifted = false }) => Number(drifted)),
   ),
-  gauge(
+  gauges(
     "gatehouse_certificate_not_after_timestamp_seconds",
     "Time at which the port's certificate expires; NaN without TLS.",
     ["subsystem"],
@@ -167,57 +151,48 @@ export const nodeMetrics: readonly Metric<Sources & ScrapeErrors>[] = [
   gauge(
     "gatehouse_main_loop_heartbeat_age_seconds",
     "Seconds since the last tick; NaN before the first.",
-    [],
     ({ health }) => health.mainLoop?.heartbeatAgeS ?? NaN,
   ),
-  counter("gatehouse_main_loop_iterations_total", "Ticks of the main loop.", [], ({ health }) =>
+  counter("gatehouse_main_loop_iterations_total", "Ticks of the main loop.", ({ health }) =>
     Number(health.mainLoop?.iterationsTotal ?? 0),
   ),
-  gauge("gatehouse_main_loop_exited", "1 after the main loop has exited.", [], ({ health }) =>
+  gauge("gatehouse_main_loop_exited", "1 after the main loop has exited.", ({ health }) =>
     Number(health.mainLoop?.exited),
   ),
-  counter("gatehouse_uncaught_exceptions_total", "Uncaught exceptions.", [], ({ health }) =>
+  counter("gatehouse_uncaught_exceptions_total", "Uncaught exceptions.", ({ health }) =>
     Number(health.errors?.uncaughtTotal ?? 0),
   ),
-  counter("gatehouse_unhandled_rejections_total", "Unhandled promise rejections.", [], ({ health }) =>
+  counter("gatehouse_unhandled_rejections_total", "Unhandled promise rejections.", ({ health }) =>
     Number(health.errors?.unhandledRejectionTotal ?? 0),
   ),
-  gauge("gatehouse_last_uncaught_seconds", "Time of the last uncaught exception.", [], ({ health }) =>
+  gauge("gatehouse_last_uncaught_seconds", "Time of the last uncaught exception.", ({ health }) =>
     timeOf(health.errors?.lastUncaught),
   ),
 
-  gauge("gatehouse_block_number", "Number of the latest block; NaN while there is none.", [], ({ chain }) =>
+  gauge("gatehouse_block_number", "Number of the latest block; NaN while there is none.", ({ chain }) =>
     numberOf(chain.head()?.number),
   ),
   gauge(
     "gatehouse_blocks_behind",
     "Blocks that verified peers have and this node lacks; NaN while unknown.",
-    [],
     ({ chain, network }) => Math.max(0, numberOf(network.peerBlock()) - numberOf(chain.head()?.number)),
   ),
   gauge(
     "gatehouse_sync_blocks_per_second",
     "Blocks applied per second while catching up, otherwise 0.",
-    [],
     ({ health }) => health.subsystems?.["main_loop"]?.extra?.sync?.blocksPerS ?? 0,
   ),
-  counter("gatehouse_main_loop_task_errors_total", "Failed tasks of the main loop.", [], ({ health }) =>
+  counter("gatehouse_main_loop_task_errors_total", "Failed tasks of the main loop.", ({ health }) =>
     Number(health.subsystems?.["main_loop"]?.extra?.taskErrors ?? 0),
   ),
-  gauge("gatehouse_peers", "Peers by state.", ["state"], ({ network }) => network.countPeers()),
+  gauges("gatehouse_peers", "Peers by state.", ["state"], ({ network }) => network.countPeers()),
   counter(
     "gatehouse_programs_created_total",
     "Storage programs ever created, including deleted ones.",
-    [],
     ({ programs }) => programs.createdCount(),
   ),
-  gauge(
-    "gatehouse_tree_leaves",
-    "Leaves of the commitment tree.",
-    [],
-    async ({ tree }) => (await tree.root()).leafCount,
-  ),
-  gauge(
+  gauge("gatehouse_tree_leaves", "Leaves of the commitment tree.", async ({ tree }) => (await tree.root()).leafCount),
+  gauges(
     "gatehouse_verify_blocks",
     "Blocks that the scan of the stored data has verified (verified), and has to verify (total).",
     ["state"],
@@ -229,36 +204,31 @@ export const nodeMetrics: readonly Metric<Sources & ScrapeErrors>[] = [
   gauge(
     "gatehouse_verify_completed_seconds",
     "Time at which the last full scan of the stored data finished; NaN before the first.",
-    [],
     ({ verifier }) => (verifier?.state().completedMs ?? NaN) / 1000,
   ),
   gauge(
     "gatehouse_verify_findings",
     "Corrupt records in the database.",
-    [],
     ({ verifier }) => verifier?.state().findings ?? NaN,
   ),
   gauge(
     "gatehouse_requests_in_flight",
     "Requests in flight, without streams.",
-    [],
     ({ edge }) => edge.stats().activeRequests,
   ),
-  gauge("gatehouse_open_streams", "Open streams.", [], ({ edge }) => edge.stats().openStreams),
+  gauge("gatehouse_open_streams", "Open streams.", ({ edge }) => edge.stats().openStreams),
   gauge(
     "gatehouse_open_connections",
     "Open connections of the RPC and MCP ports.",
-    [],
     ({ edge }) => edge.stats().openConnections,
   ),
   gauge(
     "gatehouse_held_bytes",
     "Bytes of requests, and of responses that clients have not read yet.",
-    [],
     ({ edge }) => edge.stats().reservedBytes,
   ),
-  gauge("gatehouse_rate_limited_addresses", "Addresses over their limit.", [], ({ edge }) => edge.stats().blockedIps),
-  gauge(
+  gauge("gatehouse_rate_limited_addresses", "Addresses over their limit.", ({ edge }) => edge.stats().blockedIps),
+  gauges(
     "gatehouse_workers",
     "Worker processes that serve the RPC port: running and expected.",
     ["state"],
@@ -270,13 +240,12 @@ export const nodeMetrics: readonly Metric<Sources & ScrapeErrors>[] = [
   counter(
     "gatehouse_worker_restarts_total",
     "Workers replaced after they exited or hung.",
-    [],
     ({ workers }) => workers?.state().restarts ?? 0,
   ),
-  gauge("gatehouse_worker_resident_memory_bytes", "Resident memory of a worker.", ["worker"], ({ workers }) =>
+  gauges("gatehouse_worker_resident_memory_bytes", "Resident memory of a worker.", ["worker"], ({ workers }) =>
     mapValues(workers?.state().vitals, ({ residentBytes }) => residentBytes),
   ),
-  gauge(
+  gauges(
     "gatehouse_worker_cpu_seconds",
     "CPU time of a worker since its start; 0 again after a replacement.",
     ["worker"],
@@ -285,14 +254,12 @@ export const nodeMetrics: readonly Metric<Sources & ScrapeErrors>[] = [
   counter(
     "gatehouse_log_lines_lost_total",
     "Log lines dropped: the disk was full, or the reader was gone or too slow.",
-    [],
     ({ logLines }) => logLines.lost(),
   ),
   counter(
     "gatehouse_metrics_unread_total",
     "Metric values that could not be read within 1 s; the previous value stays.",
-    [],
-    ({ scrapeErrors }) => scrapeErrors.count(),
+    ({ scrapeErrors }) => scrapeErrors,
   ),
 ];
 

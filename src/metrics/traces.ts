@@ -7,7 +7,7 @@ import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BasicTracerProvider, BatchSpanProcessor } from "@opentelemetry/sdk-trace-base";
-import type { MeasuredRequest } from "./measured-request.js";
+import type { MeasuredRequest } from "./row.js";
 
 export interface TracedRequest extends MeasuredRequest {
   readonly requestId: string;
@@ -15,20 +15,7 @@ export interface TracedRequest extends MeasuredRequest {
   header(name: string): string | undefined;
 }
 
-export interface Traces {
-  /** Records a request that has just finished. */
-  record(request: TracedRequest): void;
-  /** Exports the remaining spans. */
-  stop(): Promise<void>;
-}
-
-export interface TracesDeps {
-  /** Base URL of the collector; spans go to /v1/traces. */
-  readonly endpoint: string;
-  readonly version: string;
-  /** Public key of the node, used as the instance ID of the service. */
-  readonly publicKey: string;
-}
+export type Traces = ReturnType<typeof createTraces>;
 
 /** Time limit for an export, so that a hung collector does not block the shutdown. */
 const exportWithinMs = 3_000;
@@ -38,7 +25,13 @@ const headers: TextMapGetter<TracedRequest> = {
   get: (request, name) => request.header(name),
 };
 
-export function createTraces({ endpoint, version, publicKey }: TracesDeps): Traces {
+/**
+ * Starts the export.
+ *
+ * @param endpoint base URL of the collector; spans go to /v1/traces.
+ * @param publicKey public key of the node, used as the instance ID of the service.
+ */
+export function createTraces(endpoint: string, version: string, publicKey: string) {
   const exporter = new OTLPTraceExporter({ url: new URL("/v1/traces", endpoint).href, timeoutMillis: exportWithinMs });
   const provider = new BasicTracerProvider({
     resource: resourceFromAttributes({
@@ -54,7 +47,8 @@ export function createTraces({ endpoint, version, publicKey }: TracesDeps): Trac
   const propagator = new W3CTraceContextPropagator();
 
   return {
-    record(request) {
+    /** Records a request that has just finished. */
+    record(request: TracedRequest) {
       const { protocol, rpc, code, latencyMs, requestId } = request;
       const endMs = Date.now();
       const span = tracer.startSpan(
@@ -76,6 +70,7 @@ export function createTraces({ endpoint, version, publicKey }: TracesDeps): Trac
       }
       span.end(endMs);
     },
+    /** Exports the remaining spans. */
     stop: () => provider.shutdown().catch(() => undefined),
   };
 }

@@ -16,7 +16,7 @@ import type { HeldLease } from "../chain/writer/writer-lease-store.js";
 import { readGenesisFile } from "../config/input-files.js";
 import { findFile } from "../config/data-dir-files.js";
 import type { Database } from "../db/queries/database.js";
-import type { SharedSubsystem } from "../health/shared-subsystem.js";
+import type { SharedSubsystem } from "../health/subsystems.js";
 import { createNodeAttestation } from "./serving/attestation.js";
 import type { BootSteps } from "./lifecycle/boot-steps.js";
 import { createChainServices } from "./serving/chain-services.js";

@@ -15,7 +15,7 @@ import { readStoredGenesis } from "../chain/blocks/genesis.js";
 import type { HeadStatements } from "../chain/writer/head-statements.js";
 import type { ChainStore } from "../chain/blocks/store.js";
 import type { Edge } from "../edge/edge.js";
-import { createProcessErrors, watchProcess } from "../health/process-errors.js";
+import { ProcessErrors, watchProcess } from "../health/process-errors.js";
 import type { Logging } from "../base/logging/log.js";
 import { createImmutableInfo } from "../info/service.js";
 import { nodeMetrics } from "../metrics/table.js";
@@ -139,7 +139,7 @@ function createWorkerCore(
   { config, overload, stateHeadEveryMs }: WorkerStart,
   channel: Pick<IpcChannel<NodeHandlers>, "notify">,
 ): NodeCore {
-  const local = createProcessErrors();
+  const local = new ProcessErrors();
   const processErrors = {
     ...local,
     count(kind: Parameters<typeof local.count>[0], error: unknown): void {

@@ -22,7 +22,7 @@ function setUp() {
 /** Creates a probe whose first query returned 7 a second ago. */
 async function setUpAnswered(t: ExecutionContext) {
   const known = setUp();
-  const first = known.probe.read();
+  const first = known.probe();
   await sleep(0);
   known.queries[0]!.resolve(7);
   t.is(await first, 7);
@@ -32,27 +32,27 @@ async function setUpAnswered(t: ExecutionContext) {
 
 test("shares one query and its result for a second among a thousand reads", async (t) => {
   const { queries, clock, probe } = setUp();
-  const reads = Array.from({ length: 1000 }, () => probe.read());
+  const reads = Array.from({ length: 1000 }, () => probe());
   await sleep(0);
   queries[0]!.resolve(7);
   t.true((await Promise.all(reads)).every((count) => count === 7));
   clock.nowMs = 999;
-  t.is(probe.read(), 7);
+  t.is(probe(), 7);
   t.is(queries.length, 1);
   clock.nowMs = 1000;
-  void probe.read();
+  void probe();
   await sleep(0);
   t.is(queries.length, 2);
 });
 
 test("returns null after a failed query, and recovers with the next one", async (t) => {
   const { queries, changes, clock, probe } = setUp();
-  const first = probe.read();
+  const first = probe();
   await sleep(0);
   queries[0]!.reject(new Error("no such table"));
   t.is(await first, null);
   clock.nowMs = 1000;
-  const second = probe.read();
+  const second = probe();
   await sleep(0);
   queries[1]!.resolve(3);
   t.is(await second, 3);
@@ -61,44 +61,44 @@ test("returns null after a failed query, and recovers with the next one", async 
 
 test("waits once for a hung query, does not repeat it, and uses its late result", async (t) => {
   const { queries, changes, clock, probe } = setUp();
-  t.is(await probe.read(), null);
+  t.is(await probe(), null);
   clock.nowMs = 5000;
-  t.is(probe.read(), null, "nobody waits for it again");
+  t.is(probe(), null, "nobody waits for it again");
   t.is(queries.length, 1);
   queries[0]!.resolve(9);
   await sleep(0);
-  t.is(probe.read(), 9);
+  t.is(probe(), 9);
   t.deepEqual(changes, ["no response within 50 ms", undefined]);
 });
 
 test("abandons a query after 30 s", async (t) => {
   const { queries, clock, probe } = setUp();
-  t.is(await probe.read(), null);
+  t.is(await probe(), null);
   clock.nowMs = 30_001;
-  const again = probe.read();
+  const again = probe();
   await sleep(0);
   t.is(queries.length, 2);
   queries[1]!.resolve(4);
   t.is(await again, 4);
   queries[0]!.resolve(1);
   await sleep(0);
-  t.is(probe.read(), 4, "the answer of the query that was given up counts no more");
+  t.is(probe(), 4, "the answer of the query that was given up counts no more");
 });
 
 test("returns the last count after a timeout if the database completes other queries", async (t) => {
   const { queries, changes, clock, probe } = await setUpAnswered(t);
   clock.isSilent = false;
-  t.is(await probe.read(), 7, "the others are answered");
+  t.is(await probe(), 7, "the others are answered");
   clock.nowMs = 2_000;
-  t.is(probe.read(), 7);
+  t.is(probe(), 7);
   clock.nowMs = 3_000;
   clock.isSilent = true;
-  t.is(probe.read(), null, "nobody is answered");
+  t.is(probe(), null, "nobody is answered");
   t.is(queries.length, 2);
   queries[1]!.reject(Object.assign(new Error("connect"), { code: "ECONNREFUSED" }));
   await sleep(0);
   clock.nowMs = 4_000;
-  const third = probe.read();
+  const third = probe();
   await sleep(0);
   const busy = new Error("too many wait");
   markDatabaseError(busy, "busy");
@@ -109,7 +109,7 @@ test("returns the last count after a timeout if the database completes other que
 
 test("reports no problem for a busy database", async (t) => {
   const { queries, changes, probe } = await setUpAnswered(t);
-  const second = probe.read();
+  const second = probe();
   await sleep(0);
   const locked = Object.assign(new Error("locked"), { code: "SQLITE_BUSY" });
   markDatabaseError(locked, "locked");
@@ -129,5 +129,5 @@ test("treats a synchronous exception as a failed query", async (t) => {
     isStalled: () => true,
     onChange: () => undefined,
   });
-  t.is(await probe.read(), null);
+  t.is(await probe(), null);
 });

@@ -2,7 +2,7 @@ import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { countProcessErrors, createProcessErrors } from "../../src/health/process-errors.js";
+import { countProcessErrors, ProcessErrors } from "../../src/health/process-errors.js";
 import { askJson } from "../helpers/wire/plain-client.js";
 import { startCli } from "../helpers/nodes/start-cli.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
@@ -45,7 +45,7 @@ test("counts and logs uncaught errors, and keeps running", async (t) => {
 });
 
 test("only counts uncaught exceptions of an embedding process", (t) => {
-  const errors = createProcessErrors();
+  const errors = new ProcessErrors();
   const stop = countProcessErrors(errors);
   // The types of Node.js lack this event for emit.
   const emit = process.emit.bind(process) as (event: string, error: Error, kind: string) => boolean;

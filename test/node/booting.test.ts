@@ -204,12 +204,12 @@ testPostgres("a reader waits for its database as well, and needs only one of sev
 test("the start ends after the time limit, with advice in the error", async (t) => {
   const { createNodeCore } = await import("../../src/node/lifecycle/core.js");
   const { DatabaseUnavailableError, untilDatabaseResponds } = await import("../../src/node/lifecycle/database-wait.js");
-  const { createProcessErrors } = await import("../../src/health/process-errors.js");
+  const { ProcessErrors } = await import("../../src/health/process-errors.js");
   const { loadConfig } = await import("../../src/config/config.js");
   const { openDatabase } = await import("../../src/db/open.js");
   const url = "postgres://gatehouse:secret@127.0.0.1:9/name";
   const config = loadConfig({ flags: { database: url, "log-level": "silent" }, env: {}, cwd: "/" });
-  const coreDeps = { config, processErrors: createProcessErrors(), overload: undefined, stateHeadEveryMs: 1 };
+  const coreDeps = { config, processErrors: new ProcessErrors(), overload: undefined, stateHeadEveryMs: 1 };
   const core = createNodeCore({ ...coreDeps, wake: () => Promise.resolve() }, 1);
   t.teardown(() => core.shutdownHooks.run());
   await t.throwsAsync(

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import sqlite3 from "sqlite3";
 import { loadConfig } from "../../src/config/config.js";
-import { createProcessErrors } from "../../src/health/process-errors.js";
+import { ProcessErrors } from "../../src/health/process-errors.js";
 import { StartAborted } from "../../src/base/errors/start-error.js";
 import { startNode } from "../../src/node/node.js";
 import { ask } from "../helpers/wire/plain-client.js";
@@ -100,7 +100,7 @@ testUnless(existsSync(fullDevice) ? undefined : `there is no ${fullDevice}`)(
 test("a start with an aborted signal creates nothing", async (t) => {
   const dir = await temporaryDirectory(t);
   const config = loadConfig({ flags: { "data-dir": join(dir, "data"), "log-level": "silent" }, env: {}, cwd: dir });
-  const options = { processErrors: createProcessErrors(), signal: AbortSignal.abort() };
+  const options = { processErrors: new ProcessErrors(), signal: AbortSignal.abort() };
   await t.throwsAsync(startNode(config, options), { instanceOf: StartAborted });
   t.deepEqual(await readdir(dir), []);
 });
@@ -123,7 +123,7 @@ test("a failed start releases its ports and its data directory", async (t) => {
     ...{ "port-drift": "deny", "log-level": "silent" },
   };
   const config = loadConfig({ flags, env: {}, cwd: dir });
-  const { message } = await t.throwsAsync(startNode(config, { processErrors: createProcessErrors() }));
+  const { message } = await t.throwsAsync(startNode(config, { processErrors: new ProcessErrors() }));
   t.regex(message, /is taken; choose another --omni-port/);
   // The control socket is removed and the database closed, so another node can use the directory.
   const again = await startTestNode(t, {}, dir);

@@ -9,7 +9,7 @@ import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
 import { createEdge } from "../../src/edge/edge.js";
 import { createMetrics } from "../../src/metrics/metrics.js";
 import { nodeMetrics } from "../../src/metrics/table.js";
-import type { MeasuredRequest } from "../../src/metrics/measured-request.js";
+import type { MeasuredRequest } from "../../src/metrics/row.js";
 import { createMcpPort, createRpcServer } from "../../src/rpc/server/rpc-server.js";
 import { reflectionServices } from "../../src/rpc/describe/reflection.js";
 import { serve } from "../../src/rpc/service.js";

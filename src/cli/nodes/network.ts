@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { loadConfig } from "../../config/config.js";
-import { createProcessErrors, watchProcess } from "../../health/process-errors.js";
+import { ProcessErrors, watchProcess } from "../../health/process-errors.js";
 import { loadOrCreateNodeKey } from "../../base/crypto/node-key.js";
 import { createPrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
 import { type RunningNode, startNode, type StartOptions } from "../../node/node.js";
@@ -46,7 +46,7 @@ async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<()
     }
   };
   try {
-    const processErrors = createProcessErrors();
+    const processErrors = new ProcessErrors();
     const ports = await freePorts(2 * flags.nodes, flags.rpcPort);
     const plan: Plan = { directory, rpcPorts: ports.slice(0, flags.nodes), omniPorts: ports.slice(flags.nodes) };
     const isNew = await writeGenesis(directory);

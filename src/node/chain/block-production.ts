@@ -8,7 +8,7 @@ import type { Chain } from "../../chain/chain.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { HeadStatements } from "../../chain/writer/head-statements.js";
 import { createBlockProducer } from "../../chain/writer/block-producer.js";
-import type { SharedSubsystem } from "../../health/shared-subsystem.js";
+import type { SharedSubsystem } from "../../health/subsystems.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import { createHeadSigner } from "./head-signer.js";
 import type { SnapshotSyncStatus } from "./snapshot-sync-status.js";

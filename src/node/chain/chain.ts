@@ -13,7 +13,7 @@ import type { MempoolStore } from "../../chain/blocks/mempool-store.js";
 import { monitorWrites } from "../../chain/writer/write-monitor.js";
 import { readWritersFile } from "../../config/input-files.js";
 import type { Database } from "../../db/queries/database.js";
-import { type SharedSubsystem, shareSubsystem } from "../../health/shared-subsystem.js";
+import { type SharedSubsystem, shareSubsystem } from "../../health/subsystems.js";
 import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import { monitorNullifiers, monitorPrograms, monitorReadable, monitorTree } from "./corruption-monitoring.js";

@@ -7,7 +7,7 @@ import { describeHolder, forgetHolder, acquireLease } from "../../chain/writer/w
 import { createWriterLeaseStore, type HeldLease, leaseMs } from "../../chain/writer/writer-lease-store.js";
 import { migrate } from "../../db/migrations/migrate.js";
 import type { Database } from "../../db/queries/database.js";
-import type { SharedSubsystem } from "../../health/shared-subsystem.js";
+import type { SharedSubsystem } from "../../health/subsystems.js";
 import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 

@@ -9,7 +9,7 @@ import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { ChainStore } from "../../chain/blocks/store.js";
 import { decodeHeader } from "../../chain/transactions/transaction.js";
 import type { Database } from "../../db/queries/database.js";
-import type { SharedSubsystem } from "../../health/shared-subsystem.js";
+import type { SharedSubsystem } from "../../health/subsystems.js";
 import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 

@@ -12,7 +12,7 @@ import type { Chain } from "../../chain/chain.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { HeadStatements } from "../../chain/writer/head-statements.js";
 import type { Database } from "../../db/queries/database.js";
-import type { SharedSubsystem } from "../../health/shared-subsystem.js";
+import type { SharedSubsystem } from "../../health/subsystems.js";
 import { createChallenges } from "../../peers/handshake/challenges.js";
 import { createDuplicateIdentities } from "../../peers/handshake/duplicate-keys.js";
 import { createPeerService } from "../../peers/service.js";

@@ -234,7 +234,7 @@ export async function startTraces(
     return undefined;
   }
   const { createTraces } = await import("../../metrics/traces.js");
-  const started = createTraces({ endpoint: config.otlpEndpoint, version, publicKey });
+  const started = createTraces(config.otlpEndpoint, version, publicKey);
   onShutdown("the traces", () => started.stop());
   return started;
 }

@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { join, resolve } from "node:path";
 import { loadConfig } from "../../../src/config/config.js";
 import { defaultOverload } from "../../../src/edge/concurrency.js";
-import { createProcessErrors, type ProcessErrors } from "../../../src/health/process-errors.js";
+import { ProcessErrors } from "../../../src/health/process-errors.js";
 import { type RunningNode, startNode, type StartOptions } from "../../../src/node/node.js";
 import { fileTeardown, type Teardown, temporaryDirectory } from "./teardown.js";
 import { writeFile } from "node:fs/promises";
@@ -57,7 +57,7 @@ export async function startTestNode(
   options: Partial<StartOptions> = {},
 ): Promise<TestNode> {
   const home = dir ?? (await temporaryDirectory(t));
-  const processErrors = createProcessErrors();
+  const processErrors = new ProcessErrors();
   const config = loadConfig({
     flags: {
       "data-dir": home,
