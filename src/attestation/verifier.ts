@@ -4,10 +4,9 @@
  */
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import type { Worker } from "node:worker_threads";
 import { RpcError } from "../rpc/errors.js";
 import type { VerifiedPresentation } from "./presentation.js";
-import { busy, createWorkerPool, type VerifierThread } from "./worker-pool.js";
+import { busy, createWorkerPool } from "./worker-pool.js";
 
 export type VerifierState =
   | { readonly status: "starting" | "running" | "stopped" }
@@ -25,20 +24,7 @@ export interface VerifierDeps {
   readonly library?: string;
 }
 
-export interface AttestationVerifier {
-  readonly state: VerifierState;
-  /** Resolves when the first start has succeeded or failed. */
-  readonly started: Promise<void>;
-  /**
-   * Verifies a presentation in bincode.
-   *
-   * @throws RpcError INVALID_ATTESTATION, BUSY, VERIFIER_NOT_RUNNING
-   */
-  verify(bytes: Uint8Array): Promise<VerifiedPresentation>;
-  /** Worker thread, for tests, which may end it at any time. */
-  readonly thread: Worker | undefined;
-  stop(): Promise<void>;
-}
+export type AttestationVerifier = ReturnType<typeof startVerifier>;
 
 /** Limit on open verifications: the one in progress, and those that wait. */
 const maxPending = 66;
@@ -48,52 +34,15 @@ const installedLibrary = createRequire(import.meta.url).resolve("tlsn-wasm/tlsn_
 const firstRetryMs = 1_000;
 const maxRetryMs = 60_000;
 
-export function startVerifier(deps: VerifierDeps): AttestationVerifier {
-  const pool = managePool(deps);
-  const { started } = pool;
-  let pending = 0;
-  return {
-    get state() {
-      return pool.state;
-    },
-    get thread() {
-      return pool.pool?.thread;
-    },
-    started,
-    async verify(bytes) {
-      requireRunning(pool.state);
-      if (pending >= maxPending) {
-        throw busy("Too many attestations wait to be verified; try again in 5 s.");
-      }
-      pending++;
-      try {
-        await started;
-        requireRunning(pool.state);
-        return await pool.pool!.verify(bytes);
-      } catch (error) {
-        requireRunning(pool.state);
-        throw error;
-      } finally {
-        pending--;
-      }
-    },
-    stop: () => pool.stop(),
-  };
-}
-
-/** Thread pool of a verifier, replaced after each failure. */
-interface ManagedPool extends Pick<AttestationVerifier, "state" | "started" | "stop"> {
-  /** Current pool; always set while the state is `running`. */
-  readonly pool: VerifierThread | undefined;
-}
-
-function managePool(deps: VerifierDeps): ManagedPool {
+export function startVerifier(deps: VerifierDeps) {
   const { notaryKeys, onState, onProblem, timeoutMs = defaultTimeoutMs, library = installedLibrary } = deps;
   let state: VerifierState = { status: "starting" };
   let module: WebAssembly.Module | undefined;
-  let pool: VerifierThread | undefined;
+  /** Current pool; always set while the state is `running`. */
+  let pool: ReturnType<typeof createWorkerPool> | undefined;
   let retryMs = firstRetryMs;
   let timer: NodeJS.Timeout | undefined;
+  let pending = 0;
 
   function setState(next: VerifierState): void {
     if (state.status !== "stopped") {
@@ -107,7 +56,7 @@ function managePool(deps: VerifierDeps): ManagedPool {
       // Compiled once; each thread instantiates the module itself.
       module ??= await WebAssembly.compile(await readFile(library));
       if (state.status !== "stopped") {
-        pool = createWorkerPool({ module, notaryKeys, timeoutMs, onProblem, onBroken: fail });
+        pool = createWorkerPool({ module, notaryKeys }, timeoutMs, onProblem, fail);
         await pool.ready;
         retryMs = firstRetryMs;
         setState({ status: "running" });
@@ -133,33 +82,57 @@ function managePool(deps: VerifierDeps): ManagedPool {
     retryMs = Math.min(2 * retryMs, maxRetryMs);
   }
 
+  /**
+   * Checks that the verifier has neither failed nor stopped.
+   *
+   * @throws RpcError VERIFIER_NOT_RUNNING
+   */
+  function requireRunning(): void {
+    if (state.status === "failed" || state.status === "stopped") {
+      const why = state.status === "failed" ? state.why : "the node stops";
+      throw new RpcError("VERIFIER_NOT_RUNNING", `No attestation can be verified: ${why}.`);
+    }
+  }
+
   let starting = start();
   const started = starting;
   return {
     get state() {
       return state;
     },
-    get pool() {
-      return pool;
+    /** Worker thread, for tests, which may end it at any time. */
+    get thread() {
+      return pool?.thread;
     },
+    /** Resolves when the first start has succeeded or failed. */
     started,
-    async stop() {
+    /**
+     * Verifies a presentation in bincode.
+     *
+     * @throws RpcError INVALID_ATTESTATION, BUSY, VERIFIER_NOT_RUNNING
+     */
+    async verify(bytes: Uint8Array): Promise<VerifiedPresentation> {
+      requireRunning();
+      if (pending >= maxPending) {
+        throw busy("Too many attestations wait to be verified; try again in 5 s.");
+      }
+      pending++;
+      try {
+        await started;
+        requireRunning();
+        return await pool!.verify(bytes);
+      } catch (error) {
+        requireRunning();
+        throw error;
+      } finally {
+        pending--;
+      }
+    },
+    async stop(): Promise<void> {
       setState({ status: "stopped" });
       clearTimeout(timer);
       await pool?.stop();
       await starting;
     },
   };
-}
-
-/**
- * Checks that the verifier has neither failed nor stopped.
- *
- * @throws RpcError VERIFIER_NOT_RUNNING
- */
-function requireRunning(state: VerifierState): void {
-  if (state.status === "failed" || state.status === "stopped") {
-    const why = state.status === "failed" ? state.why : "the node stops";
-    throw new RpcError("VERIFIER_NOT_RUNNING", `No attestation can be verified: ${why}.`);
-  }
 }

@@ -2,37 +2,13 @@
  * Pool with the one thread that verifies. Piscina queues tasks in order, replaces a thread that ended, and rejects the
  * task that was in progress.
  */
+import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { Worker } from "node:worker_threads";
 import { createThreadPool, type ThreadPool } from "../base/async/thread-pool.js";
 import { RpcError } from "../rpc/errors.js";
 import { batchSmall } from "./batch-small.js";
 import { trappedCode, type Verdict, type VerifiedPresentation } from "./presentation.js";
-import { monitorThread } from "./thread-watch.js";
 import type { WorkerSetup } from "./worker.js";
-
-export interface WorkerPoolDeps extends WorkerSetup {
-  /** Time limit for one verification in milliseconds. */
-  readonly timeoutMs: number;
-  /** Called with the error of a thread that ended outside of a task. */
-  readonly onProblem: (error: unknown) => void;
-  /** Called once if a thread could not be replaced. The pool is then no longer usable. */
-  readonly onBroken: (error: Error) => void;
-}
-
-export interface VerifierThread {
-  /** Resolves when the first thread is ready; rejects if the thread cannot be started. */
-  readonly ready: Promise<void>;
-  /**
-   * Verifies a presentation in bincode.
-   *
-   * @throws RpcError INVALID_ATTESTATION, BUSY
-   */
-  verify(bytes: Uint8Array): Promise<VerifiedPresentation>;
-  /** Worker thread, which tests may end at any time. */
-  readonly thread: Worker | undefined;
-  stop(): Promise<void>;
-}
 
 /** Time limit in milliseconds for the start of a thread. */
 const startWithinMs = 15_000;
@@ -41,25 +17,71 @@ const startWithinMs = 15_000;
  */
 const maxHeapMb = 64;
 
-/** Creates the pool and starts its thread. */
-export function createWorkerPool({ timeoutMs, onProblem, onBroken, ...setup }: WorkerPoolDeps): VerifierThread {
+/**
+ * Creates the pool and starts its thread.
+ *
+ * @param timeoutMs time limit for one verification in milliseconds.
+ * @param onProblem called with the error of a thread that ended outside of a task.
+ * @param onBroken called once if a thread could not be replaced. The pool is then no longer usable.
+ */
+export function createWorkerPool(
+  setup: WorkerSetup,
+  timeoutMs: number,
+  onProblem: (error: unknown) => void,
+  onBroken: (error: Error) => void,
+) {
   const pool = createPool(setup).on("error", onProblem);
-  const monitor = monitorThread(pool, { taskWithinMs: timeoutMs, startWithinMs, onBroken });
-  const verify = batchSmall(async (presentations) => {
-    monitor.start();
-    let verdicts: readonly Verdict[];
-    try {
-      verdicts = (await pool.run(presentations, { name: "verify" })) as readonly Verdict[];
-    } catch (error) {
-      throw errorForEndedThread(error, monitor.end() ? timeoutMs : undefined);
+  const stopped = new AbortController();
+  /** Limits the start of a replacement thread; undefined while a thread can run tasks. */
+  let startTimer: NodeJS.Timeout | undefined;
+
+  function stopMonitor(): void {
+    stopped.abort();
+    clearTimeout(startTimer);
+  }
+
+  function fail(why: string): void {
+    if (!stopped.signal.aborted) {
+      stopMonitor();
+      onBroken(new Error(why));
     }
-    monitor.end();
-    return verdicts;
+  }
+
+  // If threads fail while they start, Piscina lets tasks wait forever.
+  pool.on("workerDestroy", () => {
+    if (startTimer !== undefined) {
+      fail("its thread ended while it started");
+    } else if (!stopped.signal.aborted) {
+      startTimer = setTimeout(() => fail(`its thread did not start within ${startWithinMs / 1000} s`), startWithinMs);
+    }
+  });
+  pool.on("workerCreate", () => {
+    clearTimeout(startTimer);
+    startTimer = undefined;
+  });
+
+  // The pool gets one task at a time, so the limit of a task includes no waiting time.
+  const verify = batchSmall(async (presentations): Promise<readonly Verdict[]> => {
+    if (startTimer !== undefined) {
+      await once(pool, "workerCreate", { signal: stopped.signal });
+    }
+    const signal = AbortSignal.timeout(timeoutMs);
+    try {
+      return (await pool.run(presentations, { name: "verify", signal })) as readonly Verdict[];
+    } catch (error) {
+      throw errorForEndedThread(error, signal.aborted ? timeoutMs : undefined);
+    }
   });
 
   return {
+    /** Resolves when the first thread is ready; rejects if the thread cannot be started. */
     ready: pool.run(undefined, { name: "ready", signal: AbortSignal.timeout(startWithinMs) }) as Promise<void>,
-    async verify(bytes) {
+    /**
+     * Verifies a presentation in bincode.
+     *
+     * @throws RpcError INVALID_ATTESTATION, BUSY
+     */
+    async verify(bytes: Uint8Array): Promise<VerifiedPresentation> {
       const verdict = await verify(bytes);
       if ("rejected" in verdict) {
         throw rejected(verdict.rejected);
@@ -69,8 +91,8 @@ export function createWorkerPool({ timeoutMs, onProblem, onBroken, ...setup }: W
     get thread() {
       return pool.threads[0];
     },
-    async stop() {
-      monitor.stop();
+    async stop(): Promise<void> {
+      stopMonitor();
       await pool.destroy();
     },
   };
@@ -81,8 +103,6 @@ function createPool(workerData: WorkerSetup): ThreadPool {
     filename: fileURLToPath(new URL("worker.js", import.meta.url)),
     minThreads: 1,
     maxThreads: 1,
-    // Otherwise Piscina would queue a task that found the thread busy behind later tasks.
-    stricterFIFO: true,
     workerData,
     recordTiming: false,
     env: {},
