@@ -23,14 +23,8 @@ export interface Operation {
   readonly value: Readonly<Record<string, unknown>>;
   /** Text to print before the target: `Sets the field "title" of`. The name, if the operation is unknown. */
   readonly summary: string;
-  /** Target of the operation; left out if it has none. */
-  readonly target?: OperationTarget;
-}
-
-/** Target of an operation: the address of a program, or the hash of a commitment or nullifier. */
-export interface OperationTarget {
-  readonly kind: "program" | "commitment" | "nullifier";
-  readonly name: string;
+  /** Address of a program, or hash of a commitment or nullifier; left out if the operation has no target. */
+  readonly target?: { readonly kind: "program" | "commitment" | "nullifier"; readonly name: string };
 }
 
 /**
@@ -72,7 +66,7 @@ function targetOf(
   name: string,
   value: Value,
   sha256Hex: (text: string) => string,
-): OperationTarget | undefined {
+): Operation["target"] {
   if (name === "createProgram") {
     // The node derives the address of a new program the same way.
     const hashedText = addressText(sender, text(value["programName"]), BigInt(nonce), text(value["salt"]));

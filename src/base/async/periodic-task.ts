@@ -1,11 +1,6 @@
 /** Periodic work with a pause between runs. Runs never overlap. */
 
-export interface PeriodicTask {
-  /** Starts a run without waiting for the pause, or directly after the run in progress. */
-  now(): void;
-  /** Stops the task. Resolves when the run in progress has ended. */
-  stop(): Promise<void>;
-}
+export type PeriodicTask = ReturnType<typeof startPeriodicTask>;
 
 /**
  * Starts a periodic task. The pause counts from the end of a run to the start of the next.
@@ -18,7 +13,7 @@ export function startPeriodicTask(
   pauseMs: number,
   onError: (error: unknown) => void,
   firstPauseMs = pauseMs,
-): PeriodicTask {
+) {
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
   let isRunning = false;
@@ -38,19 +33,20 @@ export function startPeriodicTask(
     isRequested = false;
   }
 
+  function startRun(): void {
+    currentRun = runOnce();
+  }
+
   function schedule(afterMs: number): void {
     if (!isStopped) {
       timer = setTimeout(startRun, afterMs);
     }
   }
 
-  function startRun(): void {
-    currentRun = runOnce();
-  }
-
   schedule(firstPauseMs);
   return {
-    now() {
+    /** Starts a run without waiting for the pause, or directly after the run in progress. */
+    now(): void {
       if (isRunning) {
         isRequested = true;
       } else if (!isStopped) {
@@ -58,7 +54,8 @@ export function startPeriodicTask(
         startRun();
       }
     },
-    async stop() {
+    /** Stops the task. Resolves when the run in progress has ended. */
+    async stop(): Promise<void> {
       isStopped = true;
       clearTimeout(timer);
       await currentRun;

@@ -2,13 +2,6 @@
 import { isImmutable, makeImmutable } from "./immutable.js";
 import { createLruCache } from "./lru-cache.js";
 
-export interface ReadCache<Value extends object> {
-  /** Returns the cached value, or a promise of the value that is read from the database. */
-  read(key: string): Value | Promise<Value>;
-  /** Removes one key, or every key if none is given. Call it once the change is in the database. */
-  invalidate(key?: string): void;
-}
-
 /** Number of keys in one generation of the read history. The history stores the current and the previous generation. */
 const generationSize = 20_000;
 
@@ -31,83 +24,73 @@ function createReadHistory(): (key: string) => boolean {
   };
 }
 
-/** Admission policy of a cache: decides if a read is stored. */
-export interface AdmissionPolicy {
+/** Admission policy of every cache in front of the database: a key is stored from its second read on. */
+export class AdmissionPolicy {
+  private readonly wasReadBefore = createReadHistory();
+  /** Reads in flight, by description and key. */
+  private readonly inFlight = new Map<string, { readonly generation: number; readonly result: Promise<unknown> }>();
+  private generation = 0;
+
   /**
    * Runs a read, and passes the value to `store` if the key was read before and nothing changed meanwhile. A missing
-   * value is never stored. Concurrent reads of the same key and description share one result, unless `changed()` was called since that
-   * read started.
+   * value is never stored. Concurrent reads of the same key and description share one result, unless a change was
+   * reported since that read started.
    *
    * @param description separates several kinds of values that are read by the same key.
    */
-  find<Value>(
+  async find<Value>(
     key: string,
     find: () => Promise<Value>,
     store: (value: NonNullable<Value>) => void,
-    description?: string,
-  ): Promise<Value>;
+    description = "",
+  ): Promise<Value> {
+    const name = `${description} ${key}`;
+    const { generation } = this;
+    const sharedRead = this.inFlight.get(name);
+    if (sharedRead?.generation === generation) {
+      this.wasReadBefore(key);
+      return (await sharedRead.result) as Value;
+    }
+    const result = find().then((value) => {
+      if (value !== undefined && value !== null && this.wasReadBefore(key) && this.generation === generation) {
+        store(value);
+      }
+      return value;
+    });
+    const thisRead = { generation, result };
+    this.inFlight.set(name, thisRead);
+    try {
+      return await result;
+    } finally {
+      if (this.inFlight.get(name) === thisRead) {
+        this.inFlight.delete(name);
+      }
+    }
+  }
+
   /** Reports a change: results of reads in flight are not stored. */
-  changed(): void;
+  changed(): void {
+    this.generation++;
+  }
 }
 
-/** Creates the admission policy of every cache in front of the database: a key is stored from its second read on. */
-export function createAdmissionPolicy(): AdmissionPolicy {
-  const wasReadBefore = createReadHistory();
-  /** Reads in flight, by description and key. */
-  const inFlight = new Map<string, { readonly generation: number; readonly result: Promise<unknown> }>();
-  let generation = 0;
-  return {
-    async find<Value>(
-      key: string,
-      find: () => Promise<Value>,
-      store: (value: NonNullable<Value>) => void,
-      description = "",
-    ): Promise<Value> {
-      const name = `${description} ${key}`;
-      const sharedRead = inFlight.get(name);
-      if (sharedRead?.generation === generation) {
-        wasReadBefore(key);
-        return (await sharedRead.result) as Value;
-      }
-      const before = generation;
-      const result = find().then((value) => {
-        if (value !== undefined && value !== null && wasReadBefore(key) && generation === before) {
-          store(value);
-        }
-        return value;
-      });
-      const thisRead = { generation, result };
-      inFlight.set(name, thisRead);
-      try {
-        return await result;
-      } finally {
-        if (inFlight.get(name) === thisRead) {
-          inFlight.delete(name);
-        }
-      }
-    },
-    changed() {
-      generation++;
-    },
-  };
-}
-
-/** Creates a cache of up to `max` values. Values are stored from the second read on, and are made immutable. */
-export function createReadCache<Value extends object>(
-  find: (key: string) => Promise<Value>,
-  max: number,
-): ReadCache<Value> {
+/**
+ * Creates a cache of up to `max` values. Values are stored from the second read on, and are made immutable.
+ */
+export function createReadCache<Value extends object>(find: (key: string) => Promise<Value>, max: number) {
   const cache = createLruCache<Value>(max);
-  const admission = createAdmissionPolicy();
+  const admission = new AdmissionPolicy();
   return {
-    read: (key) =>
+    /** Returns the cached value, or a promise of the value that is read from the database. */
+    read: (key: string): Value | Promise<Value> =>
       cache.get(key) ??
       admission.find(
         key,
         () => find(key),
         (value) => cache.set(key, makeImmutable(value)),
       ),
-    invalidate(key) {
+    /** Removes one key, or every key if none is given. Call it once the change is in the database. */
+    invalidate(key?: string) {
       admission.changed();
       if (key === undefined) {
         cache.clear();

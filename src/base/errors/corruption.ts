@@ -11,35 +11,14 @@ export class CorruptionError extends Error {
   }
 }
 
-/** Records corrupt items until a later read finds them intact. */
-export interface CorruptionMonitor {
-  /**
-   * Reads an item. Records the item if the read throws a corruption error, and clears it when a later read succeeds.
-   * While any item is corrupt, the monitor reports nothing as missing, because an index that leads to it may be corrupt.
-   *
-   * @param subject name of the item; reads under one name must read the same item.
-   * @param mayLack returns true if the result may lack something. Default: true if the result is undefined.
-   * @throws CorruptionError if the result may lack something while another item is corrupt.
-   */
-  read<T>(subject: string, read: () => Promise<T>, mayLack?: (result: T) => boolean): Promise<T>;
-  /** Runs work that reads and writes many items. Records corruption, but success clears no record. */
-  run<T>(subject: string, work: () => Promise<T>): Promise<T>;
-  /**
-   * Records that an item is corrupt, with a message for the operator; clears the record if the message is undefined.
-   */
-  record(subject: string, message: string | undefined): void;
-  /** Records an error that ended a request, if it means corruption that is not recorded yet. */
-  recordRequestError(error: unknown): void;
-  /** Returns the messages of the corrupt items, by item. */
-  corruptItems(): ReadonlyMap<string, string>;
-}
+export type CorruptionMonitor = ReturnType<typeof createCorruptionMonitor>;
 
 /**
- * Creates the monitor.
+ * Creates the monitor, which records corrupt items until a later read finds them intact.
  *
  * @param onChange called with one summary of the corrupt items when it changes; undefined when none is left.
  */
-export function createCorruptionMonitor(onChange: (message: string | undefined) => void): CorruptionMonitor {
+export function createCorruptionMonitor(onChange: (message: string | undefined) => void) {
   const items = new Map<string, string>();
   let reported: string | undefined;
   const recordedErrors = new WeakSet<object>();
@@ -52,6 +31,7 @@ export function createCorruptionMonitor(onChange: (message: string | undefined) 
     }
   }
 
+  /** Records that an item is corrupt, with a message for the operator; clears the record if there is no message. */
   function record(subject: string, message: string | undefined): void {
     if (message === undefined ? items.delete(subject) : items.get(subject) !== message) {
       if (message !== undefined) {
@@ -61,6 +41,7 @@ export function createCorruptionMonitor(onChange: (message: string | undefined) 
     }
   }
 
+  /** Runs work that reads and writes many items. Records corruption, but success clears no record. */
   async function run<T>(subject: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -73,32 +54,43 @@ export function createCorruptionMonitor(onChange: (message: string | undefined) 
     }
   }
 
-  /** Returns the error for a missing item. Other items are corrupt, so it may exist all the same. */
-  function createUncertainError(): CorruptionError {
-    const error = new CorruptionError("While something is damaged, nothing is said not to be there.");
-    recordedErrors.add(error);
-    return error;
-  }
-
   return {
-    async read(subject, read, mayLack = (result) => result === undefined) {
+    /**
+     * Reads an item. Records the item if the read throws a corruption error, and clears it when a later read succeeds.
+     * While any item is corrupt, the monitor reports nothing as missing, because an index that leads to it may be
+     * corrupt.
+     *
+     * @param subject name of the item; reads under one name must read the same item.
+     * @param mayLack returns true if the result may lack something. Default: true if the result is undefined.
+     * @throws CorruptionError if the result may lack something while another item is corrupt.
+     */
+    async read<T>(
+      subject: string,
+      read: () => Promise<T>,
+      mayLack = (result: T): boolean => result === undefined,
+    ): Promise<T> {
       const result = await run(subject, read);
       if (items.size > 0) {
         record(subject, undefined);
         if (items.size > 0 && mayLack(result)) {
-          throw createUncertainError();
+          // Other items are corrupt, so a missing item may exist all the same.
+          const error = new CorruptionError("While something is damaged, nothing is said not to be there.");
+          recordedErrors.add(error);
+          throw error;
         }
       }
       return result;
     },
     run,
     record,
-    recordRequestError(error) {
+    /** Records an error that ended a request, if it means corruption that is not recorded yet. */
+    recordRequestError(error: unknown) {
       if (isDatabaseCorruption(error) && !recordedErrors.has(error as object)) {
         record(`an answer: ${messageFor(error, "an answer")}`, messageFor(error, "something that it was asked for"));
       }
     },
-    corruptItems: () => items,
+    /** Returns the messages of the corrupt items, by item. */
+    corruptItems: (): ReadonlyMap<string, string> => items,
   };
 }
 

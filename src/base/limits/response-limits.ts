@@ -2,7 +2,7 @@
  * Size limit of a response in every protocol, and lists that are cut to fit. Single values have limits where they are
  * created: the size of a program by its transaction, the size of a block by a rule of the chain.
  */
-import { isImmutable, makeImmutable } from "../caches/immutable.js";
+import { isImmutable } from "../caches/immutable.js";
 
 /** Limit in bytes on a response that can be split. It is the default receive limit of gRPC clients. */
 export const maxResponseBytes = 4 * 1024 * 1024;
@@ -24,56 +24,31 @@ export function estimateBytes(message: object): number {
   return Buffer.byteLength(text) + itemEnvelopeBytes;
 }
 
-/** Part of a list that fits into one response. */
-export interface ListPart<Item> {
-  readonly items: readonly Item[];
-  /** Offset of the next part; undefined if this is the last one. */
-  readonly nextOffset: number | undefined;
-}
-
 /**
  * Creates a function that returns as many items of a list, from an offset on, as fit into one response. It always
  * returns the next item. A list that fits is returned itself, so that the encoding of an immutable list can be cached.
+ * The returned `nextOffset` is undefined for the last part.
  */
-export function createListCutter<Item extends object>(): (list: readonly Item[], offset?: number) => ListPart<Item> {
+export function createListCutter<Item extends object>() {
+  /** Sizes of immutable items. */
   const sizes = new WeakMap<Item, number>();
-  const firstParts = new WeakMap<readonly Item[], ListPart<Item>>();
 
   function sizeOf(item: Item): number {
-    const cachedBytes = sizes.get(item);
-    if (cachedBytes !== undefined) {
-      return cachedBytes;
-    }
-    const sizeBytes = estimateBytes(item);
+    const sizeBytes = sizes.get(item) ?? estimateBytes(item);
     if (isImmutable(item)) {
       sizes.set(item, sizeBytes);
     }
     return sizeBytes;
   }
 
-  function takePart(list: readonly Item[], offset: number): ListPart<Item> {
+  return (list: readonly Item[], offset = 0): { items: readonly Item[]; nextOffset: number | undefined } => {
     let bytes = 0;
-    let end = offset;
-    while (end < list.length) {
+    for (let end = offset; end < list.length; end++) {
       bytes += sizeOf(list[end]!);
       if (bytes > maxListBytes && end > offset) {
         return { items: list.slice(offset, end), nextOffset: end };
       }
-      end++;
     }
     return { items: offset === 0 ? list : list.slice(offset), nextOffset: undefined };
-  }
-
-  return (list, offset = 0) => {
-    if (offset > 0 || !isImmutable(list)) {
-      return takePart(list, offset);
-    }
-    let part = firstParts.get(list);
-    if (part === undefined) {
-      const { items, nextOffset } = takePart(list, 0);
-      part = { items: makeImmutable(items), nextOffset };
-      firstParts.set(list, part);
-    }
-    return part;
   };
 }

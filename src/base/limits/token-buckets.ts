@@ -5,33 +5,21 @@
 import { TokenBucket } from "limiter";
 import { createLruCache } from "../caches/lru-cache.js";
 
-/** Size and refill rate of a bucket. */
-export interface BucketRate {
-  /** Capacity of the bucket in tokens, which a burst can use at once. */
-  readonly burst: number;
-  /** Tokens added per interval of `everyMs`. */
-  readonly tokens: number;
-  readonly everyMs: number;
-}
-
-export interface TokenBuckets {
-  /** Returns the bucket of a key; creates a full one if there is none. */
-  of(key: string, rate: BucketRate): TokenBucket;
-  /** Returns the bucket of a key; undefined if there is none. */
-  find(key: string): TokenBucket | undefined;
-  /** Returns every bucket in the cache. */
-  all(): Iterable<TokenBucket>;
-}
-
 /**
  * Creates an empty set of buckets.
  *
  * @param maxKeys limit on buckets; the least recently used one is evicted and starts full again.
  */
-export function createTokenBuckets(maxKeys: number): TokenBuckets {
+export function createTokenBuckets(maxKeys: number) {
   const buckets = createLruCache<TokenBucket>(maxKeys);
   return {
-    of(key, { burst, tokens, everyMs }) {
+    /**
+     * Returns the bucket of a key; creates a full one if there is none.
+     *
+     * @param burst capacity of the bucket in tokens, which a burst can use at once.
+     * @param tokens tokens added per interval of `everyMs`.
+     */
+    of(key: string, { burst, tokens, everyMs }: { burst: number; tokens: number; everyMs: number }): TokenBucket {
       let bucket = buckets.get(key);
       if (bucket === undefined) {
         bucket = new TokenBucket({ bucketSize: burst, tokensPerInterval: tokens, interval: everyMs });
@@ -40,7 +28,7 @@ export function createTokenBuckets(maxKeys: number): TokenBuckets {
       }
       return bucket;
     },
-    find: (key) => buckets.get(key),
+    find: (key: string) => buckets.get(key),
     all: () => buckets.values(),
   };
 }

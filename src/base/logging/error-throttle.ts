@@ -17,12 +17,7 @@ export interface ErrorThrottleDeps {
   readonly nowMs?: () => number;
 }
 
-export interface ErrorThrottle {
-  /** Reports an error. `fields` are logged only with the first error of its kind. */
-  failed(error: unknown, fields?: object): void;
-  /** Reports a success. */
-  succeeded(): void;
-}
+export type ErrorThrottle = ReturnType<typeof createErrorThrottle>;
 
 /** Interval in milliseconds between lines about a continuing error. */
 const lineEveryMs = 60_000;
@@ -39,7 +34,7 @@ interface Kind {
 }
 
 /** Creates a throttle without errors. */
-export function createErrorThrottle(deps: ErrorThrottleDeps): ErrorThrottle {
+export function createErrorThrottle(deps: ErrorThrottleDeps) {
   const { log, level = "error", message, recoveryMessage, nowMs = Date.now } = deps;
   const kinds = new Map<string, Kind>();
   /** True if an error was logged since the last recovery. */
@@ -57,7 +52,8 @@ export function createErrorThrottle(deps: ErrorThrottleDeps): ErrorThrottle {
   }
 
   return {
-    failed(error, fields = {}) {
+    /** Reports an error. `fields` are logged only with the first error of its kind. */
+    failed(error: unknown, fields: object = {}) {
       const now = nowMs();
       deleteExpiredKinds(now);
       const name = nameOf(error);
@@ -80,6 +76,7 @@ export function createErrorThrottle(deps: ErrorThrottleDeps): ErrorThrottle {
       }
     },
 
+    /** Reports a success. */
     succeeded() {
       if (isLogged) {
         isLogged = false;

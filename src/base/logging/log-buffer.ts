@@ -19,12 +19,6 @@ const maxMessageLength = 2_000;
 export type PublicLine = MessageInitShape<typeof PublicLogLineSchema>;
 export type DiagnosticLine = MessageInitShape<typeof DiagnosticLineSchema>;
 
-/** Reads of the buffers, oldest line first. */
-export interface LogBuffers {
-  readonly publicLines: () => PublicLine[];
-  readonly diagnosticLines: () => DiagnosticLine[];
-}
-
 interface LoggedLine {
   readonly level: number;
   readonly time: number;
@@ -35,12 +29,13 @@ interface LoggedLine {
   readonly access?: unknown;
 }
 
-/** Creates empty buffers. `write` takes one line of newline-delimited JSON as pino writes it. */
-export function createLogBuffers(): LogBuffers & { write(line: string): void } {
+/** Creates empty buffers. Their lines are read oldest first. */
+export function createLogBuffers() {
   const publicRing = createRing<PublicLine>(maxPublicLines);
   const diagnosticRing = createRing<DiagnosticLine>(maxDiagnosticLines);
   return {
-    write(text) {
+    /** Takes one line of newline-delimited JSON as pino writes it. */
+    write(text: string) {
       const line = JSON.parse(text) as LoggedLine;
       if (line.access === true) {
         return;

@@ -6,22 +6,14 @@
  */
 import { writeSync } from "node:fs";
 
-export interface LogDestination {
-  /** Writes a line; never throws. */
-  write(line: string): void;
-  /** Returns the number of dropped lines. */
-  lost(): number;
-}
+export type LogDestination = ReturnType<typeof openLogDestination>;
 
 /** Limit in bytes on the buffer for a slow reader. */
 const maxBufferBytes = 1_048_576;
 const retryAfterMs = 100;
 
 /** Creates a destination that writes to a descriptor and leaves it open. */
-export function openLogDestination(
-  fd: number,
-  write: (fd: number, bytes: Uint8Array) => number = writeSync,
-): LogDestination {
+export function openLogDestination(fd: number, write: (fd: number, bytes: Uint8Array) => number = writeSync) {
   const buffered: Uint8Array[] = [];
   let bufferedBytes = 0;
   let lost = 0;
@@ -70,7 +62,8 @@ export function openLogDestination(
 
   process.once("exit", flushBuffered);
   return {
-    write(line) {
+    /** Writes a line; never throws. */
+    write(line: string) {
       const bytes = Buffer.from(line);
       if (buffered.length > 0) {
         buffer(bytes, false);
@@ -81,6 +74,7 @@ export function openLogDestination(
         buffer(rest, rest.length < bytes.length);
       }
     },
+    /** Returns the number of dropped lines. */
     lost: () => lost,
   };
 }

@@ -4,7 +4,7 @@ import type * as PinoPretty from "pino-pretty";
 import type { LogLevelName } from "./log-levels.js";
 import { lazyRequire } from "../async/lazy-require.js";
 import { type LogDestination, openLogDestination } from "./log-destination.js";
-import { createLogBuffers, type LogBuffers } from "./log-buffer.js";
+import { createLogBuffers } from "./log-buffer.js";
 
 /**
  * Writes log lines. The field `subsystem` names the source; `public: true` also puts the message, and no other field,
@@ -25,11 +25,7 @@ export interface LoggingSettings {
   readonly destination?: DestinationStream;
 }
 
-export interface Logging extends LogBuffers {
-  readonly log: Logger;
-  /** Returns the number of lines that could not be written. */
-  readonly lost: () => number;
-}
+export type Logging = ReturnType<typeof createLogging>;
 
 /** Names of fields that are redacted, at the top level of a line or one level below. */
 const secretNames = ["signature", "authorization", "cookie", "identity", "privateKey", "seed", "password", "token"];
@@ -40,16 +36,16 @@ const pretty = lazyRequire<typeof PinoPretty>("pino-pretty");
 /** Destination that every node in the process shares. */
 let stderr: LogDestination | undefined;
 
-export function createLogging({ level, json, destination }: LoggingSettings): Logging {
+export function createLogging({ level, json, destination }: LoggingSettings) {
   const buffers = createLogBuffers();
   stderr ??= openLogDestination(2);
   const lineDestination = destination ?? (json || !process.stderr.isTTY ? stderr : asReadableText(stderr));
   // The buffers are part of the API: they contain level info and above, regardless of the level on the terminal.
-  const streams: StreamEntry[] = [{ level: "info", stream: { write: (line: string) => buffers.write(line) } }];
+  const streams: StreamEntry[] = [{ level: "info", stream: { write: buffers.write } }];
   if (level !== "silent") {
     streams.push({ level, stream: lineDestination });
   }
-  const log = pino(
+  const log: Logger = pino(
     {
       level: level === "trace" || level === "debug" ? level : "info",
       base: null,
@@ -59,8 +55,9 @@ export function createLogging({ level, json, destination }: LoggingSettings): Lo
   );
   return {
     log,
-    publicLines: () => buffers.publicLines(),
-    diagnosticLines: () => buffers.diagnosticLines(),
+    publicLines: buffers.publicLines,
+    diagnosticLines: buffers.diagnosticLines,
+    /** Returns the number of lines that could not be written. */
     lost: () => stderr?.lost() ?? 0,
   };
 }

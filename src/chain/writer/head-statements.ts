@@ -11,7 +11,7 @@ import {
 } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { compileBounds } from "../transactions/bounds.js";
 import { verifyEd25519 } from "../../base/crypto/ed25519.js";
-import { type BucketRate, createTokenBuckets } from "../../base/limits/token-buckets.js";
+import { createTokenBuckets } from "../../base/limits/token-buckets.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { AuthorityKey } from "./block-builder.js";
 import { maxAheadMs } from "./blocks.js";
@@ -40,7 +40,7 @@ export interface HeadStatementsDeps {
 /** Limit on the encoded size of a statement, above the size of its three texts of 66 bytes and two numbers. */
 const maxStatementBytes = 512;
 /** Limit on the rate of signature verifications for the unsolicited signed heads of one sender. */
-const unsolicitedRate: BucketRate = { burst: 4, tokens: 1, everyMs: 1_000 };
+const unsolicitedRate = { burst: 4, tokens: 1, everyMs: 1_000 };
 /** Limit on senders whose rates are tracked; above the size of the address book. */
 const maxSenders = 4_096;
 

@@ -1,6 +1,6 @@
 /** Describes the operation of a transaction as text or as elements. */
 import { sha256Hex } from "../../../client/src/bytes.js";
-import { type Operation, type OperationTarget, readOperation } from "../../base/describe-operation.js";
+import { type Operation, readOperation } from "../../base/describe-operation.js";
 import type { AccessRule, TransactionBody } from "./responses.js";
 import { accessParts } from "./access.js";
 import { type Content, h } from "./dom.js";
@@ -50,7 +50,7 @@ export function operationLine(body: TransactionBody | undefined): HTMLElement {
     : h("span", {}, untrusted(operation.summary, 300), " ", operation.target && targetLink(operation.target));
 }
 
-function targetLink({ kind, name }: OperationTarget): Content {
+function targetLink({ kind, name }: NonNullable<Operation["target"]>): Content {
   switch (kind) {
     case "program":
       return programLink(name);
