@@ -2,15 +2,13 @@
 import { createPage } from "../http/html-pages.js";
 import type { Pages } from "../http/pages.js";
 import type { ServedService } from "../service.js";
-import type { CommentOf } from "./comments.js";
 import { type OpenApiDocument, renderDocs } from "./docs-page.js";
-import { exampleOf } from "./examples.js";
 import { describeOpenApi, type DocumentInfo } from "./openapi.js";
 
-export function createApiDocs(services: readonly ServedService[], info: DocumentInfo, commentOf: CommentOf): Pages {
+export function createApiDocs(services: readonly ServedService[], info: DocumentInfo): Pages {
   // Cached, because building the document blocks the event loop for half a second on a small machine.
   let described: string | undefined;
-  const describe = (): string => (described ??= describeOpenApi(services, info, commentOf, exampleOf));
+  const describe = (): string => (described ??= describeOpenApi(services, info));
   return {
     "/openapi.json": { contentType: "application/json; charset=utf-8", load: describe },
     "/docs": createPage({

@@ -9,18 +9,28 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { errorMessage } from "../../base/errors/error-message.js";
 
-/** Returns the comment of a full name, such as `gatehouse.info.v1.Peer.identity`; empty if there is none. */
-export type CommentOf = (fullName: string) => string;
-
 const descriptorSet = new URL("../../../../gen/contract.binpb", import.meta.url);
 
-/** Field numbers of descriptor.proto, from which the path of a comment is built. */
-const fieldNumbers = { message: 4, enum: 5, service: 6, field: 2, nested: 3, nestedEnum: 4, value: 2, method: 2 };
+type Kind = "file" | "message" | "enum" | "service" | "leaf";
+
+/** Members of descriptors by their field numbers in descriptor.proto, of which the path of a comment consists. */
+const members: Readonly<Record<Kind, Readonly<Record<number, readonly [member: string, Kind]>>>> = {
+  file: { 4: ["messageType", "message"], 5: ["enumType", "enum"], 6: ["service", "service"] },
+  message: { 2: ["field", "leaf"], 3: ["nestedType", "message"], 4: ["enumType", "enum"] },
+  enum: { 2: ["value", "leaf"] },
+  service: { 2: ["method", "leaf"] },
+  leaf: {},
+};
 
 let loaded: ReadonlyMap<string, string> | undefined;
 
-/** Returns the comment of a full name. Loads the comments on the first call. */
-export const commentOf: CommentOf = (fullName) => (loaded ??= loadComments()).get(fullName) ?? "";
+/**
+ * Returns the comment of a full name, such as `gatehouse.info.v1.Peer.identity`; empty if there is none. Loads the
+ * comments on the first call.
+ */
+export function commentOf(fullName: string): string {
+  return (loaded ??= loadComments()).get(fullName) ?? "";
+}
 
 /**
  * Returns the reason why the comments cannot be loaded; undefined if they can. Checks only the structure of the file,
@@ -43,55 +53,37 @@ export function commentError(): string | undefined {
 }
 
 function loadComments(): ReadonlyMap<string, string> {
-  const comments = new Map<string, string>();
   try {
-    for (const file of fromBinary(FileDescriptorSetSchema, readFileSync(descriptorSet)).file) {
-      readFile(file, comments);
-    }
+    const { file: files } = fromBinary(FileDescriptorSetSchema, readFileSync(descriptorSet));
+    return new Map(
+      files.flatMap((file) =>
+        (file.sourceCodeInfo?.location ?? []).flatMap(({ path, leadingComments: comment }) => {
+          const name = comment === "" ? undefined : nameAt(file, path);
+          return name === undefined ? [] : [[name, joinLines(comment)] as const];
+        }),
+      ),
+    );
   } catch {
-    comments.clear();
+    return new Map();
   }
-  return comments;
 }
 
-function readFile(file: FileDescriptorProto, comments: Map<string, string>): void {
-  const byPath = new Map(
-    file.sourceCodeInfo?.location.map(({ path, leadingComments }) => [path.join("."), leadingComments]),
-  );
-  const addComment = (name: string, path: readonly number[]): void => {
-    const text = byPath.get(path.join("."));
-    if (text !== undefined && text !== "") {
-      comments.set(name, joinLines(text));
+/** Returns the full name of the element at a path of member numbers and indices; undefined if it has no name. */
+function nameAt(file: FileDescriptorProto, path: readonly number[]): string | undefined {
+  let element: object = file;
+  let kind: Kind = "file";
+  let name = file.package;
+  for (let i = 0; i < path.length; i += 2) {
+    const member: readonly [string, Kind] | undefined = members[kind][path[i]!];
+    if (member === undefined) {
+      return undefined;
     }
-  };
-
-  function readMessage(
-    message: FileDescriptorProto["messageType"][number],
-    scope: string,
-    path: readonly number[],
-  ): void {
-    const name = `${scope}.${message.name}`;
-    addComment(name, path);
-    message.field.forEach((field, i) => addComment(`${name}.${field.name}`, [...path, fieldNumbers.field, i]));
-    message.nestedType.forEach((nested, i) => readMessage(nested, name, [...path, fieldNumbers.nested, i]));
-    message.enumType.forEach((nested, i) => readEnum(nested, name, [...path, fieldNumbers.nestedEnum, i]));
+    const list = (element as Readonly<Record<string, readonly { readonly name: string }[]>>)[member[0]]!;
+    element = list[path[i + 1]!]!;
+    kind = member[1];
+    name += `.${(element as { readonly name: string }).name}`;
   }
-
-  function readEnum(desc: FileDescriptorProto["enumType"][number], scope: string, path: readonly number[]): void {
-    const name = `${scope}.${desc.name}`;
-    addComment(name, path);
-    desc.value.forEach((value, i) => addComment(`${name}.${value.name}`, [...path, fieldNumbers.value, i]));
-  }
-
-  file.messageType.forEach((message, i) => readMessage(message, file.package, [fieldNumbers.message, i]));
-  file.enumType.forEach((desc, i) => readEnum(desc, file.package, [fieldNumbers.enum, i]));
-  file.service.forEach((service, i) => {
-    const name = `${file.package}.${service.name}`;
-    addComment(name, [fieldNumbers.service, i]);
-    service.method.forEach((method, k) =>
-      addComment(`${name}.${method.name}`, [fieldNumbers.service, i, fieldNumbers.method, k]),
-    );
-  });
+  return path.length === 0 ? undefined : name;
 }
 
 /** Returns the first sentence of a comment without its period, as a title for lists. */

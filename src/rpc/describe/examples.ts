@@ -17,20 +17,19 @@ export interface Example {
   readonly failures?: Readonly<Record<string, unknown>>;
 }
 
-/** Returns the example of an rpc by full name, such as `gatehouse.info.v1.InfoService.GetInfo`. */
-export type ExampleOf = (fullName: string) => Example | undefined;
-
 const file = new URL("../../../assets/examples.json", import.meta.url);
 
 let loaded: Readonly<Record<string, Example>> | undefined;
 
-/** Returns the example of an rpc. Loads the examples on the first call. */
-export const exampleOf: ExampleOf = (fullName) => (loaded ??= loadExamples())[fullName];
-
-function loadExamples(): Readonly<Record<string, Example>> {
+/**
+ * Returns the example of an rpc by full name, such as `gatehouse.info.v1.InfoService.GetInfo`. Loads the examples on the
+ * first call.
+ */
+export function exampleOf(fullName: string): Example | undefined {
   try {
-    return JSON.parse(readFileSync(file, "utf8")) as Record<string, Example>;
+    loaded ??= JSON.parse(readFileSync(file, "utf8")) as Record<string, Example>;
   } catch {
-    return {};
+    loaded = {};
   }
+  return loaded[fullName];
 }

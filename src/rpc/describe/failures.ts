@@ -2,7 +2,7 @@
 import { getOption } from "@bufbuild/protobuf";
 import { failures, ReasonSchema } from "../../../gen/gatehouse/errors/v1/errors_pb.js";
 import { errorCatalog, type Reason } from "../errors.js";
-import type { CommentOf } from "./comments.js";
+import { commentOf } from "./comments.js";
 import type { JsonSchema } from "./json-schema.js";
 import type { HttpRoute } from "../http/http-rule.js";
 import type { ServedMethod } from "../service.js";
@@ -53,25 +53,18 @@ export const failureSchema: JsonSchema = {
 
 export const failureReference: JsonSchema = { $ref: "#/components/schemas/Failure" };
 
-/** Errors as responses of operations. */
-export interface FailureResponses {
-  /** Default response for statuses that an operation does not list. */
-  readonly any: object;
-  /** Returns the response of a status. A response with an example is inlined; others are shared definitions. */
-  describe(reasons: readonly Reason[], example: unknown): object;
-  /** Returns the shared definitions by name. */
-  definitions(): Readonly<Record<string, object>>;
-}
-
-export function createFailureResponses(commentOf: CommentOf): FailureResponses {
+/** Creates errors as responses of operations. */
+export function createFailureResponses() {
   const definitions = new Map<string, object>();
   const define = (name: string, description: string): object => {
     definitions.set(name, { description, content: { "application/json": { schema: failureReference } } });
     return { $ref: `#/components/responses/${name}` };
   };
   return {
+    /** Default response for statuses that an operation does not list. */
     any: define("Failure", "The request was rejected, or failed."),
-    describe(reasons, example) {
+    /** Returns the response of a status. A response with an example is inlined; others are shared definitions. */
+    describe(reasons: readonly Reason[], example: unknown): object {
       const description = reasons
         .map((reason) => [`\`${reason}\``, commentOf(`gatehouse.errors.v1.Reason.REASON_${reason}`)])
         .map((parts) => parts.filter((part) => part !== "").join(": "))
@@ -80,6 +73,7 @@ export function createFailureResponses(commentOf: CommentOf): FailureResponses {
         ? define(reasons.join("."), description)
         : { description, content: { "application/json": { schema: failureReference, example } } };
     },
-    definitions: () => Object.fromEntries(definitions),
+    /** Returns the shared definitions by name. */
+    definitions: (): Readonly<Record<string, object>> => Object.fromEntries(definitions),
   };
 }

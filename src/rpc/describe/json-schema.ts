@@ -11,7 +11,7 @@ import {
   unwrap,
 } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { latestKeyword } from "../../base/latest-block.js";
-import type { CommentOf } from "./comments.js";
+import { commentOf } from "./comments.js";
 import { enumNames } from "../codec/fields.js";
 import { isRequired, mayBeUnset } from "../codec/fields.js";
 import { formOf } from "../codec/fields.js";
@@ -19,27 +19,18 @@ import { formOf } from "../codec/fields.js";
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** Schemas of one direction. */
-export interface Schemas {
-  /** Returns the schema of a message, as a reference. */
-  message(desc: DescMessage): JsonSchema;
-  /** Returns the schema of a field's value. */
-  field(field: DescField): JsonSchema;
-  /** Returns every referenced schema, by name. */
-  definitions(): Readonly<Record<string, JsonSchema>>;
-}
-
-/** Direction of messages: responses follow the JSON profile, requests standard protobuf JSON. */
-export type Direction = "response" | "request";
+export type Schemas = ReturnType<typeof createSchemas>;
 
 /**
- * Creates a schema builder.
+ * Creates a schema builder. Responses follow the JSON profile, requests standard protobuf JSON.
  *
  * @param base prefix of references to definitions, such as `#/components/schemas/`.
  */
-export function createSchemas(direction: Direction, base: string, commentOf: CommentOf): Schemas {
+export function createSchemas(direction: "response" | "request", base: string) {
   const definitions = new Map<string, JsonSchema>();
   const isResponse = direction === "response";
 
+  /** Returns the schema of a message, as a reference. */
   function message(desc: DescMessage): JsonSchema {
     if (desc.typeName === "google.protobuf.Timestamp") {
       return { type: "string", format: "date-time" };
@@ -69,6 +60,7 @@ export function createSchemas(direction: Direction, base: string, commentOf: Com
     return { type: "object", properties, ...(required.length > 0 && { required }) };
   }
 
+  /** Returns the schema of a field's value. */
   function field(member: DescField): JsonSchema {
     switch (member.fieldKind) {
       case "list":
@@ -103,7 +95,9 @@ export function createSchemas(direction: Direction, base: string, commentOf: Com
   return {
     message,
     field,
-    definitions: () => Object.fromEntries([...definitions].sort(([a], [b]) => (a < b ? -1 : 1))),
+    /** Returns every referenced schema, by name. */
+    definitions: (): Readonly<Record<string, JsonSchema>> =>
+      Object.fromEntries([...definitions].sort(([a], [b]) => (a < b ? -1 : 1))),
   };
 }
 

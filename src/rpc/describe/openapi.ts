@@ -2,15 +2,9 @@
 import { type DescField, type DescMethod, getOption } from "@bufbuild/protobuf";
 import { caching, Caching } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { isRequired } from "../codec/fields.js";
-import { type CommentOf, summaryOf } from "./comments.js";
-import type { Example, ExampleOf } from "./examples.js";
-import {
-  createFailureResponses,
-  failureReference,
-  type FailureResponses,
-  failureSchema,
-  failuresOf,
-} from "./failures.js";
+import { commentOf, summaryOf } from "./comments.js";
+import { type Example, exampleOf } from "./examples.js";
+import { createFailureResponses, failureReference, failureSchema, failuresOf } from "./failures.js";
 import { type HttpRoute, pathFieldsOf, readHttpRoutes } from "../http/http-rule.js";
 import { createSchemas, fullNameOf, type JsonSchema, parameterSchema, type Schemas } from "./json-schema.js";
 import { streamTypes } from "../http/event-stream.js";
@@ -26,8 +20,7 @@ export interface DocumentInfo {
 interface SharedParts {
   readonly responses: Schemas;
   readonly requests: Schemas;
-  readonly commentOf: CommentOf;
-  readonly failures: FailureResponses;
+  readonly failures: ReturnType<typeof createFailureResponses>;
 }
 
 /** Rpc with its route. */
@@ -38,22 +31,22 @@ interface Routed {
 }
 
 /** Creates the document, as JSON text. */
-export function describeOpenApi(
-  services: readonly ServedService[],
-  info: DocumentInfo,
-  commentOf: CommentOf,
-  exampleOf: ExampleOf,
-): string {
+export function describeOpenApi(services: readonly ServedService[], info: DocumentInfo): string {
   const shared: SharedParts = {
-    responses: createSchemas("response", "#/components/schemas/", commentOf),
-    requests: createSchemas("request", "#/components/schemas/", commentOf),
-    commentOf,
-    failures: createFailureResponses(commentOf),
+    responses: createSchemas("response", "#/components/schemas/"),
+    requests: createSchemas("request", "#/components/schemas/"),
+    failures: createFailureResponses(),
   };
   const paths: Record<string, Record<string, unknown>> = {};
   const tags: Record<string, unknown>[] = [];
   for (const { desc, methods } of services) {
-    const routed = methods.flatMap((served) => readRouted(served, exampleOf));
+    const routed: Routed[] = methods.flatMap((served) =>
+      readHttpRoutes(served.desc).map((route) => ({
+        served,
+        route,
+        example: exampleOf(fullNameOfMethod(served.desc)),
+      })),
+    );
     if (routed.length > 0) {
       tags.push({ name: areaOf(desc), ...described(commentOf(desc.typeName)) });
     }
@@ -81,11 +74,6 @@ export function describeOpenApi(
   });
 }
 
-function readRouted(served: ServedMethod, exampleOf: ExampleOf): Routed[] {
-  const example = exampleOf(fullNameOfMethod(served.desc));
-  return readHttpRoutes(served.desc).map((route) => ({ served, route, example }));
-}
-
 function describeComponents({ responses, requests, failures }: SharedParts): object {
   return {
     schemas: { ...responses.definitions(), ...requests.definitions(), Failure: failureSchema },
@@ -102,14 +90,14 @@ function describeComponents({ responses, requests, failures }: SharedParts): obj
 
 function describeOperation(routed: Routed, shared: SharedParts): object {
   const { desc } = routed.served;
-  const comment = shared.commentOf(fullNameOfMethod(desc));
+  const comment = commentOf(fullNameOfMethod(desc));
   return {
     operationId: `${areaOf(desc.parent)}.${desc.localName}`,
     tags: [areaOf(desc.parent)],
     summary: summaryOf(comment) ?? desc.name,
     ...described(comment),
     ...(routed.served.identifiesCaller && { security: identitySecurity }),
-    parameters: describeParameters(routed, shared.commentOf),
+    parameters: describeParameters(routed),
     ...(routed.route.body !== undefined && { requestBody: describeBody(routed, shared) }),
     responses: {
       200: describeResponse(routed, shared),
@@ -131,7 +119,7 @@ function describeBody({ served, example }: Routed, { requests }: SharedParts): o
   return { required: true, content: json(schema, example?.body) };
 }
 
-function describeResponse(routed: Routed, { responses, commentOf }: SharedParts): object {
+function describeResponse(routed: Routed, { responses }: SharedParts): object {
   const { served, route, example } = routed;
   const comment = commentOf(
     route.responseField === undefined ? served.desc.output.typeName : fullNameOf(route.responseField),
@@ -189,7 +177,7 @@ function describeRefusal(routed: Routed, { responses }: SharedParts): object {
   };
 }
 
-function describeParameters({ served: { desc }, route, example }: Routed, commentOf: CommentOf): object[] {
+function describeParameters({ served: { desc }, route, example }: Routed): object[] {
   const inPath = pathFieldsOf(route.template);
   const describe = (field: DescField, where: "path" | "query"): object => ({
     name: field.jsonName,

@@ -1,14 +1,14 @@
 /** OpenRPC document of the JSON-RPC methods, generated from the same descriptors and rules as the methods. */
 import { isRequired } from "../codec/fields.js";
-import { type CommentOf, summaryOf } from "./comments.js";
+import { commentOf, summaryOf } from "./comments.js";
 import { createSchemas } from "./json-schema.js";
 import { areaOf, type NamedMethod } from "../json-rpc/named-methods.js";
 import type { DocumentInfo } from "./openapi.js";
 
 /** Creates the document, as JSON text. */
-export function describeOpenRpc(methods: readonly NamedMethod[], info: DocumentInfo, commentOf: CommentOf): string {
-  const responses = createSchemas("response", "#/components/schemas/", commentOf);
-  const requests = createSchemas("request", "#/components/schemas/", commentOf);
+export function describeOpenRpc(methods: readonly NamedMethod[], info: DocumentInfo): string {
+  const responses = createSchemas("response", "#/components/schemas/");
+  const requests = createSchemas("request", "#/components/schemas/");
   const described = methods.map(({ name, served, responseField }) => {
     const { desc } = served;
     const comment = commentOf(`${desc.parent.typeName}.${desc.name}`);

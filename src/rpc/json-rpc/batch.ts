@@ -1,9 +1,8 @@
 /** Batches of JSON-RPC 2.0. Requests run one after the other, and each passes the gate like a separate request. */
-import { JSONRPCErrorCode } from "json-rpc-2.0";
 import { maxListBytes } from "../../base/limits/response-limits.js";
 import type { RpcError } from "../errors.js";
 import type { Gate, Permit } from "../gate.js";
-import { idOf, type JsonRpcRequest, serverError, errorText } from "./request.js";
+import { errorCodes, errorText, idOf, type JsonRpcRequest, serverError } from "./request.js";
 
 /** Limit on the requests of one batch. */
 const maxBatch = 100;
@@ -30,7 +29,7 @@ export async function receiveBatch(
   deps: BatchDeps,
 ): Promise<string | undefined> {
   if (requests.length === 0 || requests.length > maxBatch) {
-    return errorText(JSONRPCErrorCode.InvalidRequest, `A batch must have 1 to ${maxBatch} requests.`);
+    return errorText(errorCodes.invalidRequest, `A batch must have 1 to ${maxBatch} requests.`);
   }
   const responses: string[] = [];
   let bytes = 0;

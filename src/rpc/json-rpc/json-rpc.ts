@@ -2,14 +2,13 @@
  * JSON-RPC entry point. Requests with `jsonrpc: "2.0"` follow the JSON-RPC 2.0 specification, and call unary rpcs by
  * name. Requests without it use the node-call envelope of existing clients, and get responses in that format.
  */
-import { JSONRPCErrorCode, JSONRPCErrorException, JSONRPCServer, type JSONRPCResponse } from "json-rpc-2.0";
 import { parseJson } from "../codec/json-request.js";
+import { RpcError } from "../errors.js";
 import { toReportedError, type ProtocolDeps } from "../gate.js";
+import { type ServedMethod, withCaller } from "../service.js";
 import { receiveBatch } from "./batch.js";
-import { withCaller } from "../service.js";
 import { compileMethod, type NamedMethod } from "./named-methods.js";
-import { isNodeCallRequest, type HandleNodeCall, receiveNodeCall } from "./node-call-envelope.js";
-import { idOf, isRequest, type JsonRpcRequest, type RunForCaller, serverError, errorText } from "./request.js";
+import { errorCodes, errorText, idOf, isRequest, type JsonRpcRequest, serverError } from "./request.js";
 
 export interface JsonRpcDeps extends Pick<ProtocolDeps, "gate" | "onInternalError"> {
   readonly methods: readonly NamedMethod[];
@@ -18,24 +17,79 @@ export interface JsonRpcDeps extends Pick<ProtocolDeps, "gate" | "onInternalErro
   readonly discover: () => string;
 }
 
+/** Calls a method by name, with named or positional parameters, and returns the JSON text of the response. */
+export type CallByName = (name: string, params: unknown) => Promise<string>;
+
+/** Handles a request of the node-call envelope and returns JSON text. Throws RpcError, like methods. */
+export type HandleNodeCall = (method: string, params: unknown, call: CallByName) => Promise<string>;
+
+/** Method of the JSON-RPC interface. */
+interface EntryMethod {
+  readonly served: ServedMethod | undefined;
+  /**
+   * Runs with named or positional parameters for the caller of a request, and returns the JSON text of the response.
+   * Throws what the method throws, and RpcError INVALID_SIGNATURE.
+   */
+  readonly run: (params: unknown, admitted: JsonRpcRequest) => Promise<string>;
+}
+
 /** Returns the response text, or undefined if the request consists of notifications. */
 export type JsonRpcEntry = (request: JsonRpcRequest) => Promise<string | undefined>;
 
-/** JSON text that is inserted into the response unchanged. */
-class RawJson {
-  constructor(readonly text: string) {}
-}
-
 export function createJsonRpcEntry(deps: JsonRpcDeps): JsonRpcEntry {
-  const compiled = new Map(deps.methods.map((method) => [method.name, compileForCaller(method)]));
-  const server = createMethodServer(deps, compiled);
+  const methods = new Map(deps.methods.map((method) => [method.name, compileForCaller(method)]));
+  methods.set("rpc.discover", { served: undefined, run: async () => await Promise.resolve(deps.discover()) });
 
   async function receive(request: unknown, admitted: JsonRpcRequest): Promise<string | undefined> {
     if (!isRequest(request)) {
-      return errorText(JSONRPCErrorCode.InvalidRequest, "Invalid Request", idOf(request) ?? null);
+      return errorText(errorCodes.invalidRequest, "Invalid Request", idOf(request) ?? null);
     }
-    const response = await server.receive(request, admitted);
-    return response === null ? undefined : writeResponse(response);
+    const { id } = request;
+    const text = await answer(request.method, request.params, id, admitted);
+    return id === undefined ? undefined : text;
+  }
+
+  async function answer(
+    name: string,
+    params: unknown,
+    id: string | number | null | undefined,
+    admitted: JsonRpcRequest,
+  ): Promise<string> {
+    const method = methods.get(name);
+    if (method === undefined) {
+      return errorText(errorCodes.methodNotFound, "Method not found", id);
+    }
+    try {
+      admitted.permit.method = method.served;
+      const result = await method.run(params, admitted);
+      return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`;
+    } catch (error) {
+      const { requestId } = admitted.arrival;
+      const { reason, message, retryAfterS: retryAfter, kind } = recordFailure(error, admitted);
+      return errorText(kind.jsonRpcCode ?? serverError, message, id, { reason, requestId, retryAfter });
+    }
+  }
+
+  function recordFailure(thrown: unknown, admitted: JsonRpcRequest): RpcError {
+    return (admitted.failure = toReportedError(thrown, admitted.arrival.requestId, deps));
+  }
+
+  /** Handles a request of the node-call envelope. Always returns a response, because it has no notifications. */
+  async function receiveNodeCall({ method, params }: NodeCallRequest, admitted: JsonRpcRequest): Promise<string> {
+    const callByName: CallByName = async (name, named) => {
+      const called = methods.get(name);
+      if (called === undefined) {
+        throw new RpcError("NOT_FOUND", `This node does not serve ${name}.`);
+      }
+      return await called.run(named, admitted);
+    };
+    try {
+      return nodeCallText(200, await deps.nodeCall(method, params, callByName));
+    } catch (error) {
+      const { kind, message, reason } = recordFailure(error, admitted);
+      // Clients would mistake a plain message for data.
+      return nodeCallText(kind.httpStatus, JSON.stringify({ error: message, errorCode: reason }));
+    }
   }
 
   return async (admitted) => {
@@ -43,62 +97,41 @@ export function createJsonRpcEntry(deps: JsonRpcDeps): JsonRpcEntry {
     try {
       request = parseJson(admitted.body);
     } catch {
-      return errorText(JSONRPCErrorCode.ParseError, "Parse error");
+      return errorText(errorCodes.parseError, "Parse error");
     }
     if (Array.isArray(request)) {
       return await receiveBatch(request, admitted, { gate: deps.gate, receive });
     }
-    return isNodeCallRequest(request)
-      ? await receiveNodeCall(request, admitted, { ...deps, compiled })
-      : await receive(request, admitted);
+    return isNodeCallRequest(request) ? await receiveNodeCall(request, admitted) : await receive(request, admitted);
   };
 }
 
 /** Compiles a method to run on behalf of the caller of a request. */
-function compileForCaller(method: NamedMethod): RunForCaller {
+function compileForCaller(method: NamedMethod): EntryMethod {
+  const { served } = method;
   const run = compileMethod(method);
-  return async (params, { permit, call }) => await run(params, withCaller(call, permit.callerOf(method.served)));
+  return {
+    served,
+    run: async (params, { permit, call }) => await run(params, withCaller(call, permit.callerOf(served))),
+  };
 }
 
-/** Creates the library's server with every method, by name. */
-function createMethodServer(
-  deps: JsonRpcDeps,
-  compiled: ReadonlyMap<string, RunForCaller>,
-): JSONRPCServer<JsonRpcRequest> {
-  const server = new JSONRPCServer<JsonRpcRequest>({ errorListener: () => undefined });
-  const addMethod = (
-    name: string,
-    run: (params: unknown, admitted: JsonRpcRequest) => Promise<string> | string,
-  ): void =>
-    server.addMethod(name, async (params: unknown, admitted) => {
-      try {
-        return new RawJson(await run(params, admitted));
-      } catch (error) {
-        throw toException(error, admitted, deps);
-      }
-    });
-  for (const { name, served } of deps.methods) {
-    const run = compiled.get(name)!;
-    addMethod(name, (params, admitted) => {
-      admitted.permit.method = served;
-      return run(params, admitted);
-    });
-  }
-  addMethod("rpc.discover", () => deps.discover());
-  return server;
+/** Request of the node-call envelope: `{method, params}` without `jsonrpc`. */
+interface NodeCallRequest {
+  readonly method: string;
+  readonly params?: unknown;
 }
 
-/** Converts a thrown value to a JSON-RPC 2.0 error. */
-function toException(thrown: unknown, admitted: JsonRpcRequest, deps: JsonRpcDeps): JSONRPCErrorException {
-  const { requestId } = admitted.arrival;
-  admitted.failure = toReportedError(thrown, requestId, deps);
-  const { reason, message, retryAfterS, kind } = admitted.failure;
-  const data = { reason, requestId, ...(retryAfterS !== undefined && { retryAfter: retryAfterS }) };
-  return new JSONRPCErrorException(message, kind.jsonRpcCode ?? serverError, data);
+function isNodeCallRequest(request: unknown): request is NodeCallRequest {
+  return (
+    typeof request === "object" &&
+    request !== null &&
+    !Object.hasOwn(request, "jsonrpc") &&
+    Object.hasOwn(request, "method") &&
+    typeof (request as { method: unknown }).method === "string"
+  );
 }
 
-function writeResponse({ jsonrpc, id, result, error }: JSONRPCResponse): string {
-  return error === undefined && result instanceof RawJson
-    ? `{"jsonrpc":"${jsonrpc}","id":${JSON.stringify(id)},"result":${result.text}}`
-    : JSON.stringify({ jsonrpc, id, ...(error === undefined ? { result: result as unknown } : { error }) });
+function nodeCallText(result: number, response: string): string {
+  return `{"result":${result},"response":${response},"require_reply":false,"extra":null}`;
 }

@@ -38,23 +38,18 @@ export function nameMethods(services: readonly ServedService[]): NamedMethod[] {
     );
 }
 
-/** Calls a method with a request message and returns the JSON text of the response. Throws what the method throws. */
-export type RunRequest = (request: object, call: Call) => Promise<string>;
-
-/**
- * Calls a method with named or positional parameters and returns the JSON text of the response. Throws what the method
- * throws.
- */
-export type RunMethod = (params: unknown, call: Call) => Promise<string>;
-
-/** Compiles a method that takes a decoded request message. */
-export function compileRequest({ served, responseField }: NamedMethod): RunRequest {
+/** Compiles a method that takes a decoded request message, and returns the JSON text of the response. */
+export function compileRequest({ served, responseField }: NamedMethod) {
   const encode = responseField === undefined ? jsonEncoder(served.desc.output) : jsonFieldEncoder(responseField);
-  return async (request, call) => encode(await Promise.resolve(served.invoke(request, call)));
+  return async (request: object, call: Call): Promise<string> =>
+    encode(await Promise.resolve(served.invoke(request, call)));
 }
 
-/** Compiles a method for clients without generated code. */
-export function compileMethod(method: NamedMethod): RunMethod {
+/**
+ * Compiles a method for clients without generated code: it takes named or positional parameters, and returns the JSON
+ * text of the response. Throws what the method throws.
+ */
+export function compileMethod(method: NamedMethod): (params: unknown, call: Call) => Promise<string> {
   const { input } = method.served.desc;
   const run = compileRequest(method);
   // Methods detect missing messages themselves, but cannot distinguish a missing scalar from an empty text or a zero.

@@ -1,8 +1,13 @@
 /** JSON-RPC requests, and the responses that need no method. */
-import { createJSONRPCErrorResponse, isJSONRPCID, JSONRPC, type JSONRPCRequest } from "json-rpc-2.0";
 import type { RpcError } from "../errors.js";
 import type { Arrival, Permit } from "../gate.js";
 import type { Call } from "../service.js";
+
+/** Error codes of the specification. */
+export const errorCodes = { parseError: -32_700, invalidRequest: -32_600, methodNotFound: -32_601 };
+
+/** Default code of errors. The error's data contains the reason, for every code. */
+export const serverError = -32_000;
 
 /** Admitted request. */
 export interface JsonRpcRequest {
@@ -14,29 +19,20 @@ export interface JsonRpcRequest {
   failure?: RpcError;
 }
 
-/**
- * Calls a method with named or positional parameters for the caller of a request, and returns the JSON text of the
- * response. Throws what the method throws, and RpcError INVALID_SIGNATURE.
- */
-export type RunForCaller = (params: unknown, admitted: JsonRpcRequest) => Promise<string>;
-
-/** Default code of errors. The error's data contains the reason, for every code. */
-export const serverError = -32_000;
+/** ID in the response to a request; null if the request has no valid ID. */
+type RequestId = string | number | null;
 
 /** Returns an error response, as JSON text. */
 export function errorText(code: number, message: string, id: RequestId = null, data?: object): string {
-  return JSON.stringify(createJSONRPCErrorResponse(id, code, message, data));
+  return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message, data } });
 }
-
-/** ID in the response to a request; null if the request has no valid ID. */
-export type RequestId = string | number | null;
 
 /**
  * Returns true for a JSON-RPC 2.0 request: its method is a string, and its ID, if present, is a string, number or null.
  */
-export function isRequest(request: unknown): request is JSONRPCRequest {
+export function isRequest(request: unknown): request is { method: string; params?: unknown; id?: RequestId } {
   const { jsonrpc, method, id } = asObject(request);
-  return jsonrpc === JSONRPC && typeof method === "string" && (id === undefined || isJSONRPCID(id));
+  return jsonrpc === "2.0" && typeof method === "string" && (id === undefined || isId(id));
 }
 
 /** Returns the ID for the response to a request; undefined for a notification, which gets no response. */
@@ -45,9 +41,13 @@ export function idOf(request: unknown): RequestId | undefined {
   if (id === undefined) {
     return isRequest(request) ? undefined : null;
   }
-  return isJSONRPCID(id) ? id : null;
+  return isId(id) ? id : null;
 }
 
 function asObject(request: unknown): { readonly jsonrpc?: unknown; readonly method?: unknown; readonly id?: unknown } {
   return typeof request === "object" && request !== null ? request : {};
+}
+
+function isId(id: unknown): id is RequestId {
+  return typeof id === "string" || typeof id === "number" || id === null;
 }

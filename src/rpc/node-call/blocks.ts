@@ -3,8 +3,7 @@ import { maxListBytes } from "../../base/limits/response-limits.js";
 import { createSerialQueue } from "../../base/async/serial-queue.js";
 import { yieldToEventLoop } from "../../base/async/yielding.js";
 import { RpcError } from "../errors.js";
-import type { CallByName } from "../json-rpc/node-call-envelope.js";
-import { withMembers } from "./json-members.js";
+import type { CallByName } from "../json-rpc/json-rpc.js";
 
 /** Limit on the blocks of one getBlocks. */
 const maxBlocks = 50;
@@ -18,6 +17,13 @@ interface BlockMembers {
     readonly proposer: string;
   };
   readonly transactionHashes: readonly string[];
+}
+
+/** Returns the JSON text of an object with additional members before its own members, whose text stays unchanged. */
+export function withMembers(object: string, members: object): string {
+  const first = JSON.stringify(members).slice(1, -1);
+  const rest = object.slice(1);
+  return `{${first}${rest === "}" ? "" : ","}${rest}`;
 }
 
 /** Returns a block as chain.getBlock does, with additional members first that existing clients read. */

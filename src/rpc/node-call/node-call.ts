@@ -3,10 +3,82 @@
  * responses.
  */
 import { RpcError } from "../errors.js";
-import type { HandleNodeCall } from "../json-rpc/node-call-envelope.js";
-import { messages, readArguments } from "./messages.js";
+import type { CallByName, HandleNodeCall } from "../json-rpc/json-rpc.js";
+import { describeBlock, listBlocks, withMembers } from "./blocks.js";
 
-export const nodeCallMessages: readonly string[] = [...messages.keys()];
+/** Arguments by their parameter names. */
+type Arguments = Readonly<Record<string, unknown>>;
+
+interface Argument {
+  /** Names in client requests; the first that is present counts. A dot separates a member from its parent. */
+  readonly names: readonly string[];
+  /** True if the message is rejected without this argument, because a default could be mistaken for the result. */
+  readonly isRequired: boolean;
+}
+
+interface Message {
+  readonly parameters: Readonly<Record<string, Argument>>;
+  /** Returns the JSON text of the response. */
+  readonly run: (call: CallByName, args: Arguments) => Promise<string>;
+}
+
+const required = (...names: string[]): Argument => ({ names, isRequired: true });
+const optional = (...names: string[]): Argument => ({ names, isRequired: false });
+
+/** Creates a message that returns the response of an rpc, optionally edited. */
+function rpc(name: string, parameters: Message["parameters"] = {}, edit = (text: string): string => text): Message {
+  return { parameters, run: async (call, args) => edit(await call(name, args)) };
+}
+
+/** Returns a function that extracts one member of a response. */
+const pick =
+  (member: string) =>
+  (text: string): string =>
+    JSON.stringify((JSON.parse(text) as Arguments)[member] ?? null);
+
+const countFields = (text: string): string =>
+  withMembers(text, { count: (JSON.parse(text) as { fields: unknown[] }).fields.length });
+
+const program = { storageAddress: required("storageAddress") };
+const field = { ...program, field: required("field", "key") };
+const page = { limit: optional("options.limit", "limit"), offset: optional("options.offset", "offset") };
+
+const messages: Readonly<Record<string, Message>> = {
+  getPeerlist: rpc("info.listPeers", { offset: optional("offset") }),
+  getPeerIdentity: rpc("info.getPublicKey"),
+  getNetworkInfo: { parameters: {}, run: describeNetwork },
+  getLastBlockNumber: rpc("chain.getHead", {}, pick("number")),
+  getLastBlockHash: rpc("chain.getHead", {}, pick("hash")),
+  getBlocks: { parameters: { start: optional("start"), limit: optional("limit") }, run: listBlocks },
+  getBlockByNumber: rpc("chain.getBlock", { number: required("blockNumber", "number") }, describeBlock),
+  getBlockByHash: rpc("chain.getBlockByHash", { hash: required("hash", "blockHash") }, describeBlock),
+  getTxByHash: {
+    parameters: { hash: required("hash", "txHash") },
+    run: (call, args) => call("chain.getTransaction", { ...args, withBody: true }),
+  },
+  getMempool: rpc("chain.listPendingTransactions", {}, pick("transactions")),
+  getAddressNonce: rpc("chain.getSender", { address: required("address") }, pick("nonce")),
+  getStorageProgram: rpc("storage.getProgram", program),
+  getStorageProgramAll: rpc("storage.getProgramData", program),
+  getStorageProgramFields: rpc("storage.listFields", program, countFields),
+  getStorageProgramValue: rpc("storage.getField", field),
+  getStorageProgramItem: { parameters: { ...field, index: required("index") }, run: readItem },
+  hasStorageProgramField: rpc("storage.hasField", field),
+  getStorageProgramFieldType: rpc("storage.getFieldType", field),
+  getStorageProgramsByOwner: rpc(
+    "storage.listProgramsByOwner",
+    { owner: required("owner"), ...page },
+    pick("programs"),
+  ),
+  searchStoragePrograms: rpc(
+    "storage.searchPrograms",
+    { q: required("query"), exact: optional("options.exactMatch", "exactMatch"), ...page },
+    pick("programs"),
+  ),
+  "tlsnotary.getInfo": rpc("attestation.getAttestationInfo"),
+};
+
+export const nodeCallMessages: readonly string[] = Object.keys(messages);
 
 /** Limit on the length of a name that an error repeats, in characters. */
 const maxNameLength = 80;
@@ -23,7 +95,7 @@ export const handleNodeCall: HandleNodeCall = async (method, params, call) => {
   if (typeof name !== "string") {
     throw new RpcError("INVALID_REQUEST", 'A nodeCall must have the params [{"message": NAME, "data": {…}}].');
   }
-  const message = messages.get(name);
+  const message = Object.hasOwn(messages, name) ? messages[name] : undefined;
   if (message === undefined) {
     throw notImplemented("message", name);
   }
@@ -32,4 +104,51 @@ export const handleNodeCall: HandleNodeCall = async (method, params, call) => {
 
 function notImplemented(kind: string, name: string): RpcError {
   return new RpcError("NOT_IMPLEMENTED", `This node does not serve the ${kind} "${name.slice(0, maxNameLength)}".`);
+}
+
+/**
+ * Reads the arguments of a message from the data that a client sent.
+ *
+ * @throws RpcError INVALID_REQUEST if a required argument is missing.
+ */
+function readArguments(message: string, { parameters }: Message, data: unknown): Arguments {
+  return Object.fromEntries(
+    Object.entries(parameters).flatMap(([parameter, { names, isRequired }]) => {
+      const value = names.map((name) => memberAt(data, name)).find((member) => member !== undefined && member !== null);
+      if (value === undefined && isRequired) {
+        throw new RpcError("INVALID_REQUEST", `${message} needs ${JSON.stringify(names[0])} in its data.`);
+      }
+      return value === undefined ? [] : [[parameter, value] as const];
+    }),
+  );
+}
+
+function memberAt(data: unknown, name: string): unknown {
+  return name
+    .split(".")
+    .reduce<unknown>(
+      (value, member) =>
+        typeof value === "object" && value !== null && Object.hasOwn(value, member)
+          ? (value as Arguments)[member]
+          : undefined,
+      data,
+    );
+}
+
+/** Reads an item of a list. A negative index counts from the end: -1 is the last item. */
+async function readItem(call: CallByName, { index, ...args }: Arguments): Promise<string> {
+  const fromEnd = typeof index === "number" && index < 0;
+  return await call("storage.getFieldItem", {
+    ...{ ...args, fromEnd, withLength: true },
+    index: fromEnd ? -1 - index : index,
+  });
+}
+
+/** Forks that existing clients query. None is active on this network. */
+const forks = { osDenomination: { activated: false } };
+
+async function describeNetwork(call: CallByName): Promise<string> {
+  const { peerlist, ...info } = JSON.parse(await call("info.getInfo", {})) as { peerlist: unknown[] };
+  const { number, hash, genesisHash } = JSON.parse(await call("chain.getHead", {})) as Arguments;
+  return JSON.stringify({ ...info, peers: peerlist.length, block: number, blockHash: hash, genesisHash, forks });
 }

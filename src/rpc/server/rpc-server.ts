@@ -3,7 +3,6 @@ import type { RequestListener } from "node:http";
 import type { TlsCredentials } from "../../base/crypto/certificate.js";
 import { createLazyConnect } from "../connect/lazy-connect.js";
 import { createApiDocs } from "../describe/api-docs.js";
-import { commentOf } from "../describe/comments.js";
 import type { DocumentInfo } from "../describe/openapi.js";
 import { describeOpenRpc } from "../describe/openrpc.js";
 import { createRequestIds, type Exchange } from "../exchange/exchange.js";
@@ -14,9 +13,8 @@ import type { ProtocolDeps } from "../gate.js";
 import { createGrpcHandler } from "../grpc/grpc-handler.js";
 import { createPageServer, type Pages, type PageServer } from "../http/pages.js";
 import { compileEndpoints, createTranscoder, type Endpoint } from "../http/transcoder.js";
-import { createJsonRpcEntry } from "../json-rpc/json-rpc.js";
+import { createJsonRpcEntry, type HandleNodeCall } from "../json-rpc/json-rpc.js";
 import { nameMethods } from "../json-rpc/named-methods.js";
-import type { HandleNodeCall } from "../json-rpc/node-call-envelope.js";
 import type { McpDeps } from "../mcp/mcp-server.js";
 import type { RpcListener } from "../port/listen.js";
 import { createPort } from "../port/port.js";
@@ -88,7 +86,7 @@ export function createRpcServer<A extends Application>(
   const nextRequestId = createRequestIds();
   const mount = createMount({ ...deps, nextRequestId });
   const endpoints = compileEndpoints(deps);
-  const pages = createPageServer({ ...createApiDocs(deps.services, deps.info, commentOf), ...deps.pages });
+  const pages = createPageServer({ ...createApiDocs(deps.services, deps.info), ...deps.pages });
   const handlers = createHandlers(deps, endpoints, pages, passToApplication);
   const { preflight, grpc, front, plain, jsonRpc, connect, pages: page, fallback } = handlers;
   const chain = chainHandlers([preflight, grpc, front, plain, jsonRpc, connect, page], fallback, deps);
@@ -123,7 +121,7 @@ function createHandlers(
   const transcoder = createTranscoder(endpoints);
   const methods = nameMethods(deps.services);
   let openRpc: string | undefined;
-  const discover = (): string => (openRpc ??= describeOpenRpc(methods, deps.info, commentOf));
+  const discover = (): string => (openRpc ??= describeOpenRpc(methods, deps.info));
   const connect = createLazyConnect(deps, passToApplication);
   const methodsOf = (path: string): string[] => [
     ...new Set([
@@ -170,6 +168,5 @@ export async function createMcpPort(deps: McpPortDeps): Promise<RpcListener> {
     ...deps,
     nextRequestId: createRequestIds(),
     methods: nameMethods(deps.services),
-    commentOf,
   });
 }

@@ -1,7 +1,7 @@
 import test from "ava";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { RpcError } from "../../../src/rpc/errors.js";
-import type { CallByName } from "../../../src/rpc/json-rpc/node-call-envelope.js";
+import type { CallByName } from "../../../src/rpc/json-rpc/json-rpc.js";
 import { handleNodeCall } from "../../../src/rpc/node-call/node-call.js";
 
 const newest = 30;
