@@ -59,7 +59,6 @@ export function batchSmall(verifyAll: VerifyAll): (bytes: Uint8Array) => Promise
     });
 }
 
-/** Returns the size of the next batch. */
 function nextBatchSize(queue: readonly PendingPresentation[]): number {
   const large = queue.findIndex(({ bytes }) => bytes.length > smallBytes);
   return Math.max(1, Math.min(large === -1 ? queue.length : large, maxBatch));

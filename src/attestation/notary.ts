@@ -14,7 +14,6 @@ export interface NotaryState {
 
 export interface WatchedNotary extends Pick<PeriodicTask, "stop"> {
   readonly state: NotaryState;
-  /** Port of the notary's URL. */
   readonly port: number;
 }
 

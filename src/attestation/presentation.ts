@@ -1,6 +1,5 @@
 /** Types of a verified presentation, as the worker thread returns it. */
 
-/** Revealed part of a transcript. */
 export interface Revealed {
   /** Offset of the first byte, from 0. */
   readonly start: number;
@@ -10,7 +9,6 @@ export interface Revealed {
   readonly text: string;
 }
 
-/** Facts that a presentation proves. */
 export interface VerifiedPresentation {
   /** Server name that the certificate covers; undefined if the presentation carries no identity. */
   readonly serverName: string | undefined;

@@ -11,13 +11,10 @@ import type { AttestationVerifier } from "./verifier.js";
 export const noTrustedNotaries = "--notary-keys is empty, so every attestation is rejected.";
 
 export interface AttestationServiceDeps {
-  /** Returns the verifier; undefined while the node does not run one. */
   readonly verifier: () => Pick<AttestationVerifier, "state" | "verify"> | undefined;
   readonly whyDisabled: () => string;
   readonly policy: AttestationPolicy;
-  /** Keys of the trusted notaries. */
   readonly notaryKeys: readonly string[];
-  /** Returns the operator's own notary, if one is configured. */
   readonly notary: () => WatchedNotary | undefined;
   /** Public addresses of that notary, and of the WebSocket proxy through which browsers reach servers. */
   readonly publicUrls: { readonly notaryUrl?: string | undefined; readonly proxyUrl?: string | undefined };

@@ -82,11 +82,6 @@ export function startVerifier(deps: VerifierDeps) {
     retryMs = Math.min(2 * retryMs, maxRetryMs);
   }
 
-  /**
-   * Checks that the verifier has neither failed nor stopped.
-   *
-   * @throws RpcError VERIFIER_NOT_RUNNING
-   */
   function requireRunning(): void {
     if (state.status === "failed" || state.status === "stopped") {
       const why = state.status === "failed" ? state.why : "the node stops";
@@ -106,11 +101,6 @@ export function startVerifier(deps: VerifierDeps) {
     },
     /** Resolves when the first start has succeeded or failed. */
     started,
-    /**
-     * Verifies a presentation in bincode.
-     *
-     * @throws RpcError INVALID_ATTESTATION, BUSY, VERIFIER_NOT_RUNNING
-     */
     async verify(bytes: Uint8Array): Promise<VerifiedPresentation> {
       requireRunning();
       if (pending >= maxPending) {

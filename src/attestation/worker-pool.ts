@@ -74,7 +74,6 @@ export function createWorkerPool(
   });
 
   return {
-    /** Resolves when the first thread is ready; rejects if the thread cannot be started. */
     ready: pool.run(undefined, { name: "ready", signal: AbortSignal.timeout(startWithinMs) }) as Promise<void>,
     /**
      * Verifies a presentation in bincode.
@@ -132,7 +131,6 @@ function rejected(why: string): RpcError {
   return new RpcError("INVALID_ATTESTATION", `The attestation is rejected. ${why}`);
 }
 
-/** Returns an error that asks the caller to retry in 5 s. */
 export function busy(why: string): RpcError {
   return new RpcError("BUSY", why, 5);
 }

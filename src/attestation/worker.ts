@@ -6,7 +6,6 @@ import { workerData } from "node:worker_threads";
 import type { Presentation as PresentationType } from "tlsn-wasm";
 import { type Revealed, trappedCode, type Verdict, type VerifiedPresentation } from "./presentation.js";
 
-/** Start parameters of the thread. */
 export interface WorkerSetup {
   readonly module: WebAssembly.Module;
   /** Trusted keys, `algorithm:hex` each. */
@@ -149,7 +148,6 @@ function copyBytes(bytes: readonly number[]): Buffer {
   return buffer;
 }
 
-/** Reason for a rejection by this node, not by the library. */
 class Rejection extends Error {}
 
 function rejectionReason(error: unknown): string {

@@ -15,11 +15,9 @@ export interface BodyJson {
   readonly zk?: OperationJson;
 }
 
-/** Operation of a transaction, with a description. */
 export interface Operation {
   /** Name in the API, such as `setField`. */
   readonly name: string;
-  /** Fields of the operation. */
   readonly value: Readonly<Record<string, unknown>>;
   /** Text to print before the target: `Sets the field "title" of`. The name, if the operation is unknown. */
   readonly summary: string;

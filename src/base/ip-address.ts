@@ -32,7 +32,6 @@ function parseGroups(text: string): number[] {
   return groups;
 }
 
-/** Formats two groups as an IPv4 address. */
 function toIpv4(high: number, low: number): string {
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join(".");
 }

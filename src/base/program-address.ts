@@ -4,7 +4,6 @@ import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { StorageOperation } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import { addressOf, addressText } from "./crypto/signing-payloads.js";
 
-/** Returns the address of a program: `stor-` and 40 lower-case hex digits. */
 export function programAddress(owner: string, name: string, nonce: bigint, salt: string): string {
   return addressOf(hash("sha256", addressText(owner, name, nonce, salt), "hex"));
 }
@@ -35,12 +34,10 @@ export function targetProgram(body: Pick<TransactionBody, "operation" | "sender"
   return address === undefined ? undefined : addressBytes(address);
 }
 
-/** Decodes an address to its 20 bytes. */
 export function addressBytes(address: string): Buffer {
   return Buffer.from(address.slice(prefix.length), "hex");
 }
 
-/** Encodes 20 bytes as an address. */
 export function addressFrom(bytes: Uint8Array): string {
   return addressOf(Buffer.from(bytes).toString("hex"));
 }

@@ -7,7 +7,6 @@ interface PackageFile {
 
 const packageFile = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as PackageFile;
 
-/** Version of the node, from package.json. */
 export const version = packageFile.version;
 
 export const codename = packageFile.gatehouse.codename;

@@ -5,9 +5,7 @@ import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { createListCutter } from "../base/limits/response-limits.js";
 import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
-import { createReportTtl } from "./report-ttl.js";
 
-/** Report on a subsystem from another process. */
 export interface Report {
   readonly status: SubsystemStatus;
   readonly port: number | undefined;
@@ -15,7 +13,6 @@ export interface Report {
   readonly error: string | undefined;
 }
 
-/** Entry of the address book as the API returns it. */
 export type ShownEntry = MessageInitShape<typeof BookEntrySchema>;
 
 export interface ControlDeps<Name extends string> {
@@ -31,58 +28,57 @@ export interface ControlDeps<Name extends string> {
   readonly listBook: () => ShownEntry[];
 }
 
-export interface Control {
-  readonly service: Implementation<typeof ControlService>;
-  stop(): void;
-}
-
 const reportedStatuses = [SubsystemStatus.RUNNING, SubsystemStatus.READY, SubsystemStatus.FAILED];
 const maxErrorLength = 500;
 
 /** Creates the control service. `stop` clears the timers of its reports. */
-export function createControl<Name extends string>(deps: ControlDeps<Name>): Control {
+export function createControl<Name extends string>(deps: ControlDeps<Name>) {
   const { nowMs, reportableNames, onReport, addPeer, removePeer, listBook } = deps;
   const pageOfBook = createListCutter<ShownEntry>();
-  const reportTtl = createReportTtl(nowMs, (name, seconds) =>
-    onReport(name as Name, {
-      status: SubsystemStatus.FAILED,
-      port: undefined,
-      requestedPort: undefined,
-      error: `Its report expired: the process that runs it has not reported for ${seconds} s.`,
-    }),
-  );
+  /** Expiry timers of the reports: a subsystem fails if its process does not report again in time. */
+  const timers = new Map<string, NodeJS.Timeout>();
 
-  return {
-    service: {
-      reportSubsystem({ name, status, port, requestedPort, error, leaseS }) {
-        const subsystem = reportableNames.find((reportable) => reportable === name);
-        if (subsystem === undefined) {
-          const names = reportableNames.join(", ");
-          throw new RpcError("INVALID_REQUEST", `Other processes can report only ${names}.`);
-        }
-        if (!reportedStatuses.includes(status)) {
-          throw new RpcError("INVALID_REQUEST", "The status must be running, ready or failed.");
-        }
-        if (status === SubsystemStatus.FAILED && (error === undefined || error === "")) {
-          throw new RpcError("INVALID_REQUEST", "A report of the status failed requires an error message.");
-        }
-        onReport(subsystem, { status, port, requestedPort, error: error?.slice(0, maxErrorLength) });
-        return { leaseUntilMs: BigInt(reportTtl.renew(name, leaseS)) };
-      },
-      async addPeer({ endpoint, identity }) {
-        return { entry: await addPeer(endpoint, identity) };
-      },
-      async removePeer({ endpoint }) {
-        if (!(await removePeer(endpoint))) {
-          throw new RpcError("NOT_FOUND", "The node does not know this peer.");
-        }
-        return {};
-      },
-      listBook({ offset }) {
-        const { items, nextOffset } = pageOfBook(listBook(), offset);
-        return { entries: items, nextOffset };
-      },
+  /** Starts the time to live of a report, in place of that of the previous one. Returns the time of its expiry. */
+  function renew(name: Name, seconds: number): number {
+    clearTimeout(timers.get(name));
+    const expire = (): void =>
+      onReport(name, {
+        ...{ status: SubsystemStatus.FAILED, port: undefined, requestedPort: undefined },
+        error: `Its report expired: the process that runs it has not reported for ${seconds} s.`,
+      });
+    timers.set(name, setTimeout(expire, seconds * 1000));
+    return nowMs() + seconds * 1000;
+  }
+
+  const service: Implementation<typeof ControlService> = {
+    reportSubsystem({ name, status, port, requestedPort, error, leaseS }) {
+      const subsystem = reportableNames.find((reportable) => reportable === name);
+      if (subsystem === undefined) {
+        const names = reportableNames.join(", ");
+        throw new RpcError("INVALID_REQUEST", `Other processes can report only ${names}.`);
+      }
+      if (!reportedStatuses.includes(status)) {
+        throw new RpcError("INVALID_REQUEST", "The status must be running, ready or failed.");
+      }
+      if (status === SubsystemStatus.FAILED && (error === undefined || error === "")) {
+        throw new RpcError("INVALID_REQUEST", "A report of the status failed requires an error message.");
+      }
+      onReport(subsystem, { status, port, requestedPort, error: error?.slice(0, maxErrorLength) });
+      return { leaseUntilMs: BigInt(renew(subsystem, leaseS)) };
     },
-    stop: () => reportTtl.stop(),
+    async addPeer({ endpoint, identity }) {
+      return { entry: await addPeer(endpoint, identity) };
+    },
+    async removePeer({ endpoint }) {
+      if (!(await removePeer(endpoint))) {
+        throw new RpcError("NOT_FOUND", "The node does not know this peer.");
+      }
+      return {};
+    },
+    listBook({ offset }) {
+      const { items, nextOffset } = pageOfBook(listBook(), offset);
+      return { entries: items, nextOffset };
+    },
   };
+  return { service, stop: () => timers.forEach((timer) => clearTimeout(timer)) };
 }

@@ -1,24 +1,18 @@
 /** Usage by address, or by IPv6 /64 prefix: in this process and in the other processes of this node. */
 
-/** Usage of an address. */
 export interface Usage {
-  /** Open connections. */
   connections: number;
-  /** Requests in flight. */
   requests: number;
-  /** Open streams. */
   streams: number;
   /** Bytes reserved for its requests and responses. */
   bytes: number;
 }
 
-/** Current usage in this process. */
 export interface AddressUsage extends Usage {
   /** Usage in all other processes of this node, as last reported. */
   elsewhere: Readonly<Usage>;
 }
 
-/** Usage by address prefix. */
 export type UsageByPrefix = readonly (readonly [prefix: string, usage: Readonly<Usage>])[];
 
 /** Number of entries from which on the tracker removes those without usage. */

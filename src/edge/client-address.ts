@@ -7,7 +7,6 @@ import { BlockList, isIP, isIPv4 } from "node:net";
 import { createLruCache } from "../base/caches/lru-cache.js";
 import { normalizeAddress } from "../base/ip-address.js";
 
-/** Limit on addresses with a cached result per set. */
 const maxCachedAddresses = 10_000;
 
 /** Returns true if the address is in one of the ranges. */

@@ -7,11 +7,9 @@ import { RpcError } from "../rpc/errors.js";
 import type { AddressUsage } from "./address-usage.js";
 
 export interface OverloadLimits {
-  /** Limit on requests in flight. */
   readonly maxInFlight: number;
   /** Limit on requests in flight per IPv4 address or IPv6 /64 prefix, so that one caller cannot occupy all slots. */
   readonly maxInFlightPerAddress: number;
-  /** Limit on event-loop lag in milliseconds. */
   readonly maxLagMs: number;
 }
 
@@ -101,7 +99,6 @@ export function createConcurrency(overload: OverloadLimits, streams: StreamLimit
       }
     },
     counts: () => ({
-      /** Requests in flight, without streams. */
       activeRequests,
       openStreams,
     }),

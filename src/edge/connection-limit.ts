@@ -27,17 +27,12 @@ export interface ConnectionDeps {
   /** Addresses that are never banned. */
   readonly isExempt: AddressSet;
   readonly nowMs: () => number;
-  /** Called with a banned address and its prefix. */
   readonly onBan: (address: string, prefix: string) => void;
 }
 
-/** Connection, with the state that its requests change. */
 export interface TrackedConnection extends Connection {
-  /** Bytes reserved for its requests and responses. */
   reservedBytes: number;
-  /** Called when a request or stream starts. */
   acquire(): void;
-  /** Called when a request or stream ends. */
   release(): void;
 }
 
@@ -45,14 +40,12 @@ export interface TrackedConnection extends Connection {
 const penaltyRate = { burst: 500, tokens: 50, everyMs: 1_000 };
 /** Duration of a ban in milliseconds. Open connections of the address are closed. */
 const banMs = 10_000;
-/** Limit on addresses with recorded penalties. */
 const maxAddresses = 10_000;
 
 interface Entry {
   /** Connections of its address. */
   readonly addressEntries: Set<Entry>;
   readonly abort: () => void;
-  /** Requests and streams in flight. */
   inFlight: number;
   /** Time at which the last one ended, on the clock of `nowMs`. */
   idleSinceMs: number;

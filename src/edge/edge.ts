@@ -57,13 +57,9 @@ export interface EdgeSettings extends IdentitySettings {
   readonly untilBlock?: (minBlock: bigint) => Promise<void> | undefined;
 }
 
-/** Usage of callers in one process, for the other processes that serve them. */
 export interface SharedUsage {
-  /** Usage by address. */
   readonly usages: UsageByPrefix;
-  /** Requests charged against rate limits. */
   readonly charges: Charges;
-  /** Banned address prefixes. */
   readonly banned: readonly string[];
 }
 
@@ -75,7 +71,6 @@ export type EdgeStats = ReturnType<Edge["stats"]>;
  * Penalty for a rejected request. It is small, because a rejection is cheap and the client may not know its limit yet.
  */
 const rejectionPenalty = 0.25;
-/** Interval in milliseconds between checks for slow readers. */
 const sweepEveryMs = 1_000;
 const noHeaders: readonly string[] = [];
 
@@ -183,7 +178,6 @@ export function createEdge(settings: EdgeSettings) {
       rateLimit.receive(usage.charges);
       connections.banAll(usage.banned);
     },
-    /** Stops the timers. */
     stop() {
       concurrency.stop();
       clearInterval(sweeper);

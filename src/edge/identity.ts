@@ -28,7 +28,6 @@ export interface IdentitySettings {
 const maxAgeMs = 5 * 60_000;
 /** Limit in milliseconds on timestamps ahead of the node's clock, to permit clock skew. */
 const maxAheadMs = 60_000;
-/** Limit on cached signatures. */
 const maxCachedProofs = 10_000;
 
 /** Returns a request header by lower-case name. */
@@ -61,7 +60,6 @@ const trustedHeader: Identify = (header) => {
   return key;
 };
 
-/** Result of a verified proof. */
 interface Proven {
   /** Undefined if the signature proves no identity. */
   readonly identity: string | undefined;
@@ -91,7 +89,6 @@ function createSignedIdentify(settings: IdentitySettings, nowMs: () => number): 
   };
 }
 
-/** Headers that prove an identity. */
 interface Proof {
   readonly claim: string;
   readonly timestamp: string;

@@ -8,7 +8,6 @@ const windowMs = 60_000;
 const maxAddresses = 50_000;
 const unlimited: readonly string[] = [];
 
-/** Charged requests by address prefix. */
 export type Charges = readonly (readonly [prefix: string, requests: number])[];
 
 /** Number of bytes of a response or request body that cost as much as one request. */

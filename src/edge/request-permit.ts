@@ -10,7 +10,6 @@ import type { AddressUsage } from "./address-usage.js";
 import type { TrackedConnection } from "./connection-limit.js";
 import type { AdmittedRequest } from "./request-reporter.js";
 
-/** Limits on reserved bytes. */
 export interface ByteLimits {
   readonly totalBytes: number;
   /** Extra capacity for small requests and responses, so that large ones do not block probes. */
@@ -42,7 +41,6 @@ const retryAfterS = 1;
 const bytesOf = (usage: AddressUsage): number => usage.bytes + usage.elsewhere.bytes;
 
 export class ByteBudget {
-  /** Total of reserved bytes. */
   reservedBytes = 0;
   // A linked list, because every response is added and removed. A Set takes 0.8 µs longer for each.
   private first: RequestPermit | undefined;
@@ -119,7 +117,6 @@ export class ByteBudget {
     }
   }
 
-  /** Aborts requests past their deadline. */
   sweep(): void {
     const now = performance.now();
     for (let request = this.first; request !== undefined;) {
@@ -133,7 +130,6 @@ export class ByteBudget {
   }
 }
 
-/** Dependencies of permits. */
 export interface PermitDeps {
   readonly bytes: ByteBudget;
   charge(address: string, chargedBytes: number): void;
@@ -146,7 +142,6 @@ export class RequestPermit implements Permit {
   private code: Outcome = "CANCELLED";
   private finishedMs: number | undefined;
   private reservedBytes = 0;
-  /** Reserved bytes that wait to be sent. */
   private unreadBytes = 0;
   private requestBytes = 0;
   private isReleased = false;

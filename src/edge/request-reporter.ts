@@ -6,7 +6,6 @@ import type { Outcome } from "../rpc/errors.js";
 import type { Arrival, Protocol } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
 
-/** Properties of a request at admission. */
 export interface AdmittedRequest {
   readonly arrival: Arrival;
   readonly address: string;
@@ -16,7 +15,6 @@ export interface AdmittedRequest {
   readonly startMs: number;
 }
 
-/** Finished request in the access log. */
 export interface AccessLine {
   readonly requestId: string;
   readonly protocol: Protocol;
@@ -39,7 +37,6 @@ const accessLinesPerSecond = 20;
 /** Limit on lines for canceled requests per second. It is lower, because attacks consist of them. */
 const cancelledLinesPerSecond = 1;
 
-/** Creates the function that reports the outcome of a request. */
 export function createRequestReporter({
   onFinished,
   onAccess,
@@ -63,7 +60,6 @@ export function createRequestReporter({
   };
 }
 
-/** Limits the lines that are built and written. */
 function limitLines(write: (line: AccessLine) => void, perSecond: number): (line: () => AccessLine) => void {
   let second = 0;
   let written = 0;
@@ -84,7 +80,6 @@ function limitLines(write: (line: AccessLine) => void, perSecond: number): (line
   };
 }
 
-/** Returns true if calls of this method are streams in either direction. */
 export function isStream(method: ServedMethod | undefined): boolean {
   return method !== undefined && method.desc.methodKind !== "unary";
 }

@@ -42,7 +42,7 @@ export function buildApplication(deps: ApplicationDeps): NodeApplication {
     }
   });
   app.use(toMiddleware(handlers.preflight), toMiddleware(handlers.grpc), toMiddleware(handlers.front));
-  app.use(createTranscodingRouter(endpoints, exchangeOf, { mayEndEmpty: true }));
+  app.use(createTranscodingRouter(endpoints, exchangeOf, true));
   app.post("/", toMiddleware(handlers.jsonRpc));
   app.use(createConnectMiddleware(protocol, exchangeOf));
   for (const path of pagePaths) {

@@ -5,7 +5,6 @@ import { makeImmutable } from "../base/caches/immutable.js";
 import { errorMessage } from "../base/errors/error-message.js";
 import { isSubsystemName, type Subsystems } from "./subsystems.js";
 
-/** Boot progress in the form of the API. */
 export type BootState = MessageInitShape<typeof BootSchema> & { readonly complete: boolean };
 
 export type BootProgress = ReturnType<typeof createBootProgress>;

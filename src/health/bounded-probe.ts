@@ -14,7 +14,6 @@ export type BoundedProbe = () => number | null | Promise<number | null>;
 
 export interface BoundedProbeDeps {
   readonly query: () => Promise<number>;
-  /** Maximum age of a cached value. */
   readonly maxAgeMs: number;
   /** Longest time that a read waits for the query. */
   readonly timeoutMs: number;

@@ -12,7 +12,6 @@ import type { BoundedProbe } from "./bounded-probe.js";
 import type { ProcessErrors } from "./process-errors.js";
 import { consequencesOf, type SubsystemState, type Subsystems } from "./subsystems.js";
 
-/** Health of the main loop. */
 export interface MainLoopHealth {
   heartbeat(): MessageInitShape<typeof MainLoopSchema>;
   /** Returns true if the main loop exited or missed its heartbeat, and false before it starts. */
@@ -107,7 +106,6 @@ function portsOf(
   return makeImmutable(ports);
 }
 
-/** Inputs of the top-level status. */
 export interface RollUpFacts {
   /** True if the number of pending transactions is available. */
   readonly pendingCountKnown: boolean;

@@ -58,7 +58,6 @@ export function consequencesOf(states: Readonly<Record<SubsystemName, SubsystemS
   return { isFailing: haveFailed("failing"), isDegraded: haveFailed("degraded") };
 }
 
-/** Change of a subsystem. Omitted fields keep their values. */
 export interface SubsystemChange {
   readonly status?: SubsystemStatus;
   readonly port?: number;
@@ -70,10 +69,8 @@ export interface SubsystemChange {
   readonly extra?: SubsystemExtra;
 }
 
-/** Details of a subsystem, with the fields of the API message `SubsystemExtra`. */
 export type SubsystemExtra = Readonly<Omit<MessageInitShape<typeof SubsystemExtraSchema>, "$typeName">>;
 
-/** State of a subsystem, with the fields of the API message `Subsystem`. */
 export interface SubsystemState {
   readonly status: SubsystemStatus;
   readonly sinceMs: bigint | undefined;
@@ -142,7 +139,6 @@ export function createSubsystems(
   };
 }
 
-/** Returns true if every value in `after` equals the one in `before`. */
 function isSame<T extends object>(before: T, after: T): boolean {
   return Object.entries(after).every(([key, value]) => before[key as keyof T] === value);
 }
@@ -158,13 +154,11 @@ function mergeExtra(
   return Object.values(after).some((value: unknown) => value !== undefined) ? after : undefined;
 }
 
-/** Status of a subsystem that several components share. */
 export type SharedSubsystem = ReturnType<typeof shareSubsystem>;
 
 /** Shares a subsystem: ready while every component is healthy, and failed otherwise. */
 export function shareSubsystem(subsystems: Subsystems, name: SubsystemName) {
   const problems = new Map<string, string>();
-  /** State before the first problem. */
   let initial = subsystems.get(name);
   return {
     /** Reports a problem of a component, or its recovery (undefined). */

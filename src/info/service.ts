@@ -11,7 +11,6 @@ import { createListCutter } from "../base/limits/response-limits.js";
 import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 
-/** Current usage of the rate limits. */
 export interface RateLimitStats {
   readonly totalIps: number;
   readonly blockedIps: number;
@@ -29,7 +28,6 @@ export interface EarlyInfoDeps {
   readonly rateLimit: () => RateLimitStats | Promise<RateLimitStats>;
 }
 
-/** Information that never changes in the life of a node. */
 export interface ImmutableInfo {
   readonly version: string;
   /** Public key: 0x and 64 lowercase hex digits. */
@@ -40,7 +38,6 @@ export interface ImmutableInfo {
 
 export interface InfoServiceDeps extends ImmutableInfo {
   readonly versionName: string;
-  /** Rpcs that the node has served since it bound its port. */
   readonly early: ReturnType<typeof createEarlyInfo>;
   readonly connectionString: () => string;
   readonly peers: () => readonly MessageInitShape<typeof PeerSchema>[];

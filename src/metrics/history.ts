@@ -8,9 +8,7 @@ export const historyPoints = 24 * 60;
 
 /** State of the node at one time. Contains only values that the API makes public at that time. */
 export interface HistoryPoint {
-  /** Milliseconds since the epoch. */
   readonly atMs: number;
-  /** Status as in /health. */
   readonly status: string;
   /** Number of the latest block; null while there is none. */
   readonly block: number | null;
@@ -45,7 +43,6 @@ export function createHistory(maxPoints = historyPoints) {
     },
     /** Returns the number of points ever added. */
     count: () => count,
-    /** Returns the points, oldest first. */
     points: (): readonly HistoryPoint[] => [...points],
     columns: () =>
       Object.fromEntries(

@@ -15,7 +15,6 @@ import type { MeasuredRequest, Metric, ReadMetric, RequestMetric, ScrapeErrors, 
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** Request counts of one process. */
 export type RequestCounts = readonly MetricObjectWithValues<MetricValue<string>>[];
 
 export type RequestCounter = ReturnType<typeof createRequestCounter>;

@@ -36,7 +36,6 @@ export interface ReadMetric<Sources> extends Row {
 export interface RequestMetric extends Row {
   readonly type: "counter" | "histogram";
   readonly labels: readonly RequestLabel[];
-  /** Upper bounds of the buckets of a histogram. */
   readonly buckets?: readonly number[];
   /** Returns the amount to add; undefined for a request that does not count. */
   readonly perRequest: (request: MeasuredRequest) => number | undefined;

@@ -43,7 +43,6 @@ export interface Sources {
 
 type Counts<Name extends string> = Readonly<Record<Name, number>>;
 
-/** Reads a value without labels. */
 type ReadValue = (sources: Sources & ScrapeErrors) => number | Promise<number>;
 
 const gauges = readRow<Sources & ScrapeErrors>("gauge");
@@ -272,7 +271,6 @@ function oneHot(values: Readonly<Record<number, string>>, current = 0): Record<s
   );
 }
 
-/** Maps the values of a record; an empty record if there is none. */
 function mapValues<T, V>(record: Readonly<Record<string, T>> = {}, read: (value: T) => V): Record<string, V> {
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, read(value)]));
 }

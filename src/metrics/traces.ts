@@ -11,7 +11,6 @@ import type { MeasuredRequest } from "./row.js";
 
 export interface TracedRequest extends MeasuredRequest {
   readonly requestId: string;
-  /** Returns a request header by its lowercase name. */
   header(name: string): string | undefined;
 }
 
@@ -70,7 +69,6 @@ export function createTraces(endpoint: string, version: string, publicKey: strin
       }
       span.end(endMs);
     },
-    /** Exports the remaining spans. */
     stop: () => provider.shutdown().catch(() => undefined),
   };
 }

@@ -10,7 +10,6 @@ import type {
   MessageShape,
 } from "@bufbuild/protobuf";
 
-/** Network location of another node. */
 export interface ChannelTarget {
   /** IP address, so that the address that was validated is the one dialed. */
   readonly ip: string;
@@ -19,7 +18,6 @@ export interface ChannelTarget {
   readonly authority: string;
 }
 
-/** Reusable connection to one node. */
 export interface Channel {
   /**
    * Public key that the other end proves on every connection: 0x and 64 lowercase hex digits; undefined without TLS.

@@ -3,14 +3,6 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { RpcError } from "./errors.js";
 import type { Implementation } from "./service.js";
 
-/** Service whose implementation is provided after startup. */
-export interface DeferredService<S extends DescService> {
-  /** Implementation that calls the functions provided last. */
-  readonly implementation: Implementation<S>;
-  /** Replaces the current implementation. */
-  provide(implementation: Implementation<S>): void;
-}
-
 /**
  * Creates a service in which only some rpcs have an implementation so far.
  *
@@ -21,7 +13,7 @@ export function createDeferredService<S extends DescService>(
   desc: S,
   early: Partial<Implementation<S>>,
   unavailable: () => RpcError,
-): DeferredService<S> {
+) {
   type AnyFunction = (request: object, call: object) => object;
   let current = early as Readonly<Record<string, AnyFunction | undefined>>;
   const functions = desc.methods.map(({ localName }) => [
@@ -35,8 +27,10 @@ export function createDeferredService<S extends DescService>(
     },
   ]);
   return {
+    /** Implementation that calls the functions provided last. */
     implementation: Object.fromEntries(functions) as Implementation<S>,
-    provide(implementation) {
+    /** Replaces the current implementation. */
+    provide(implementation: Implementation<S>) {
       current = implementation as typeof current;
     },
   };

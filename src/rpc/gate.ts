@@ -7,10 +7,8 @@ import type { Caching } from "../../gen/gatehouse/annotations/v1/annotations_pb.
 import { type RpcError, toRpcError } from "./errors.js";
 import type { Caller, ServedMethod, ServedService } from "./service.js";
 
-/** Protocol, for the log and the metrics. */
 export type Protocol = "http" | "grpc" | "connect" | "grpc-web" | "json-rpc" | "mcp";
 
-/** Admitted connection. */
 export interface Connection {
   /** Address of the other end; empty over a Unix socket. */
   readonly remoteAddress: string;
@@ -21,11 +19,9 @@ export interface Connection {
    * the connection, and may ban its address temporarily.
    */
   penalize(count?: number): void;
-  /** Called when the connection has closed. */
   end(): void;
 }
 
-/** Request or stream, as the admission layer sees it. */
 export interface Arrival {
   /** ID of the request in the log and in the response. */
   readonly requestId: string;
@@ -72,13 +68,11 @@ export interface Permit {
    * @throws RpcError OVERLOADED, as {@link reserveRequestBytes} does.
    */
   reserveResponseBytes(bytes: number, chargedBytes?: number): void;
-  /** Releases bytes that were sent. */
   releaseResponseBytes(bytes: number): void;
   /** Releases the slot now. Does nothing when called again. */
   release(): void;
 }
 
-/** Admission layer, as the protocols see it. */
 export interface Gate {
   /**
    * Admits a connection; returns undefined if it is rejected.
@@ -105,7 +99,6 @@ export interface StateTags {
   tagOf(cachingRule: Caching): string | undefined;
 }
 
-/** Dependencies of every protocol. */
 export interface ProtocolDeps {
   readonly services: readonly ServedService[];
   readonly gate: Gate;

@@ -1,9 +1,21 @@
-/** Error status of gRPC and gRPC-Web, sent in headers or trailers. */
-import { create, toBinary } from "@bufbuild/protobuf";
+/** Error status of rpc clients: details in the standard google.rpc types, and the fields of gRPC and gRPC-Web. */
+import { create, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
+import { ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import type { RpcError } from "./errors.js";
-import { failureDetails } from "./failure-details.js";
+
+const domain = "gatehouse";
+
+/** Returns an ErrorInfo with the reason, and a RetryInfo if a retry makes sense later. */
+export function failureDetails(failure: RpcError): { desc: DescMessage; value: Message }[] {
+  const info = { desc: ErrorInfoSchema, value: create(ErrorInfoSchema, { reason: failure.reason, domain }) };
+  if (failure.retryAfterS === undefined) {
+    return [info];
+  }
+  const retryDelay = { seconds: BigInt(failure.retryAfterS) };
+  return [info, { desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay }) }];
+}
 
 /** Returns the status fields of an error: a flat list of names and values. */
 export function statusFields(failure: RpcError, requestId: string): string[] {

@@ -60,7 +60,6 @@ export function invalidValue(name: string, expected: string, value: unknown): Rp
   return new RpcError("INVALID_REQUEST", `${name} must be ${expected}, not ${formatScalar(value)}.`);
 }
 
-/** Creates the error for a value that is repeated but must occur only once. */
 export function repeatedParameter(name: string): RpcError {
   return new RpcError("INVALID_REQUEST", `${name} is given more than once.`);
 }

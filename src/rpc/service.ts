@@ -22,7 +22,6 @@ export interface Caller {
   readonly identity: string | undefined;
 }
 
-/** Call of an rpc, as an implementation sees it. */
 export interface Call {
   readonly caller: Caller;
   /** Signal that aborts when the caller disconnects or the deadline passes. */
@@ -93,9 +92,7 @@ export type Implementation<S extends DescService> = {
 
 /** Status and headers of a plain HTTP response, besides its body. */
 export interface PlainReply {
-  /** HTTP status. Default: 200. */
   readonly status?: number;
-  /** Header values by name. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -115,7 +112,6 @@ export interface ServedMethod {
    */
   readonly invoke: (request: object, call: Call) => object;
   readonly plainReply: ((response: object) => PlainReply) | undefined;
-  /** Check from {@link BodyChecks}. */
   readonly beforeBody: BodyCheck | undefined;
   /** Marks an rpc for health probes: never rate limited, and served under overload. */
   readonly isProbe: boolean;
@@ -133,22 +129,18 @@ export type BodyCheck = (contentLength: number, caller: Caller) => void;
 /** Checks for rpcs with large requests that are often rejected because of their caller or size. */
 export type BodyChecks<S extends DescService> = { readonly [K in keyof S["method"]]?: BodyCheck };
 
-/** Service descriptor with its implementation. */
 export interface ServedService {
   readonly desc: DescService;
   readonly methods: readonly ServedMethod[];
 }
 
-/** Options of a service besides its functions. */
 export interface ServeOptions<S extends DescService> {
-  /** Functions that set the HTTP status or headers of responses. */
   readonly plainReplies?: PlainReplies<S>;
   readonly bodyChecks?: BodyChecks<S>;
   /** Marks every rpc as a probe, not only those with the option `probe`. */
   readonly isProbe?: boolean;
 }
 
-/** Combines a descriptor with its implementation. */
 export function serve<S extends DescService>(
   desc: S,
   implementation: Implementation<S>,

@@ -41,6 +41,21 @@ const maxPrograms = 10;
 
 const numberForm = /^(0|[1-9][0-9]{0,15})$/;
 
+/** Kind of each result in the API. */
+const kinds = {
+  block: SearchResultKind.BLOCK,
+  transaction: SearchResultKind.TRANSACTION,
+  identity: SearchResultKind.IDENTITY,
+  commitment: SearchResultKind.COMMITMENT,
+  nullifier: SearchResultKind.NULLIFIER,
+  program: SearchResultKind.PROGRAM,
+};
+
+/** Returns the result of a lookup as a list, which is empty if there is none. */
+function resultsOf<Kind extends keyof typeof kinds>(kind: Kind, value: Found<Kind>): Result[] {
+  return value === undefined ? [] : [{ kind: kinds[kind], result: { case: kind, value } as Result["result"] }];
+}
+
 export function createSearchService(find: Finders): Implementation<typeof SearchService> {
   async function byHash(hash: string, identity: string | undefined): Promise<Result[]> {
     const [block, transaction, owner, commitment, nullifier] = await Promise.all([
@@ -51,29 +66,28 @@ export function createSearchService(find: Finders): Implementation<typeof Search
       find.nullifier(hash),
     ]);
     return [
-      block && { kind: SearchResultKind.BLOCK, result: { case: "block", value: block } as const },
-      transaction && {
-        kind: SearchResultKind.TRANSACTION,
-        result: { case: "transaction", value: transaction } as const,
-      },
-      owner && { kind: SearchResultKind.IDENTITY, result: { case: "identity", value: owner } as const },
-      commitment && { kind: SearchResultKind.COMMITMENT, result: { case: "commitment", value: commitment } as const },
-      nullifier && { kind: SearchResultKind.NULLIFIER, result: { case: "nullifier", value: nullifier } as const },
-    ].filter((result) => result !== undefined);
-  }
-
-  async function byKey(key: string, identity: string | undefined): Promise<Result[]> {
-    const value = await find.identity(key, identity);
-    return value === undefined
-      ? []
-      : [{ kind: SearchResultKind.IDENTITY, result: { case: "identity", value } as const }];
+      ...resultsOf("block", block),
+      ...resultsOf("transaction", transaction),
+      ...resultsOf("identity", owner),
+      ...resultsOf("commitment", commitment),
+      ...resultsOf("nullifier", nullifier),
+    ];
   }
 
   async function byNumber(query: string): Promise<Result[]> {
-    const isNumber = numberForm.test(query);
-    const block =
-      isNumber || query === latestKeyword ? await find.block(isNumber ? BigInt(query) : undefined) : undefined;
-    return block === undefined ? [] : [{ kind: SearchResultKind.BLOCK, result: { case: "block", value: block } }];
+    if (query === latestKeyword) {
+      return resultsOf("block", await find.block(undefined));
+    }
+    return numberForm.test(query) ? resultsOf("block", await find.block(BigInt(query))) : [];
+  }
+
+  async function byForm(query: string, identity: string | undefined): Promise<Result[]> {
+    const hash = toBareHash(query);
+    if (hash !== undefined) {
+      return await byHash(hash, identity);
+    }
+    const key = toPublicKey(query);
+    return key === undefined ? await byNumber(query) : resultsOf("identity", await find.identity(key, identity));
   }
 
   /** Finds programs with exactly this name, followed by programs with the text in their name. */
@@ -92,23 +106,12 @@ export function createSearchService(find: Finders): Implementation<typeof Search
       if (query === "") {
         throw new RpcError("INVALID_REQUEST", "The query must not consist of spaces only.");
       }
-      const hash = toBareHash(query);
       const program = addressForm.test(query) ? await find.program(query, identity) : undefined;
-      const key = toPublicKey(query);
-      const [exact, named] = await Promise.all([
-        hash !== undefined ? byHash(hash, identity) : key !== undefined ? byKey(key, identity) : byNumber(query),
-        byName(query, identity),
-      ]);
+      const [exact, named] = await Promise.all([byForm(query, identity), byName(query, identity)]);
       const programs = program === undefined ? named : [program, ...named];
       return {
         query,
-        results: [
-          ...exact,
-          ...programs.map((value) => ({
-            kind: SearchResultKind.PROGRAM,
-            result: { case: "program", value } as const,
-          })),
-        ],
+        results: [...exact, ...programs.flatMap((value) => resultsOf("program", value))],
       };
     },
   };

@@ -1,6 +1,5 @@
 /** Conversion of google.api.http path templates to Express paths. */
 
-/** Express path, with access to the values of its template's fields. */
 export interface ExpressPath {
   /** Path in Express syntax, such as `/v1/shelves/:shelf/books/:book`. */
   readonly path: string;

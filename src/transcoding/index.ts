@@ -72,7 +72,7 @@ export function transcode({ routes, contextValues, interceptors = [], onError }:
     }
     return exchange;
   };
-  return createTranscodingRouter(endpoints, acceptRequest, { mayEndEmpty: false });
+  return createTranscodingRouter(endpoints, acceptRequest, false);
 }
 
 /** Headers that describe the body, the connection or the retry delay. */

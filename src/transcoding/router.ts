@@ -7,22 +7,17 @@ import { toExpressPath } from "./express-path.js";
 /** Returns the exchange of a request; undefined if the request already has its response. */
 export type ExchangeOf = (request: Request, response: Response, next: NextFunction) => Http1Exchange | undefined;
 
-/** Options for path matching. */
-export interface Matching {
-  /** Allows an empty field at the end of a path. */
-  readonly mayEndEmpty: boolean;
-}
-
 /**
  * Creates the router. Paths are matched literally, with one optional trailing slash. Requests without a route go to the
  * next handler.
  *
+ * @param mayEndEmpty allows an empty field at the end of a path.
  * @throws Error that names both rpcs if two rpcs claim the same method and path.
  */
 export function createTranscodingRouter(
   endpoints: readonly Endpoint[],
   exchangeOf: ExchangeOf,
-  { mayEndEmpty }: Matching,
+  mayEndEmpty: boolean,
 ): Router {
   const router = Router({ caseSensitive: true });
   const sortedByRank = endpoints

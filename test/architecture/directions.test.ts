@@ -49,7 +49,7 @@ const forbiddenImports: readonly ForbiddenImport[] = [
     "src/config/config.ts",
     `export const load = () => import("${config}");\n`,
   ),
-  unlisted("rpc → a feature", "rpc/grpc/plant.ts", "../../control/report-ttl.js", "src/control/report-ttl.ts"),
+  unlisted("rpc → a feature", "rpc/grpc/plant.ts", "../../control/service.js", "src/control/service.ts"),
   unlisted("rpc → edge", "rpc/http/plant.ts", "../../edge/rate-limit.js", "src/edge/rate-limit.ts"),
   unlisted("codecs → a protocol", "rpc/codec/plant.ts", "../mcp/mcp-server.js", "src/rpc/mcp/mcp-server.ts"),
   unlisted("edge → a protocol", "edge/plant.ts", "../rpc/grpc/grpc-handler.js", "src/rpc/grpc/grpc-handler.ts"),

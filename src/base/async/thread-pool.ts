@@ -6,7 +6,6 @@ export type ThreadPool = Library.Piscina;
 
 const library = lazyRequire<typeof Library>("piscina");
 
-/** Creates a thread pool with the options of piscina. */
 export function createThreadPool(options: ConstructorParameters<typeof Library.Piscina>[0]): ThreadPool {
   return new (library().Piscina)(options);
 }

@@ -27,7 +27,6 @@ function createReadHistory(): (key: string) => boolean {
 /** Admission policy of every cache in front of the database: a key is stored from its second read on. */
 export class AdmissionPolicy {
   private readonly wasReadBefore = createReadHistory();
-  /** Reads in flight, by description and key. */
   private readonly inFlight = new Map<string, { readonly generation: number; readonly result: Promise<unknown> }>();
   private generation = 0;
 
@@ -74,9 +73,6 @@ export class AdmissionPolicy {
   }
 }
 
-/**
- * Creates a cache of up to `max` values. Values are stored from the second read on, and are made immutable.
- */
 export function createReadCache<Value extends object>(find: (key: string) => Promise<Value>, max: number) {
   const cache = createLruCache<Value>(max);
   const admission = new AdmissionPolicy();

@@ -6,7 +6,6 @@
 import { createPublicKey, type KeyObject, sign, X509Certificate } from "node:crypto";
 import { isStrongKey } from "./key-validation.js";
 
-/** Certificate and private key of one side of a TLS connection, in PEM. */
 export interface TlsCredentials {
   readonly cert: string;
   readonly key: string;

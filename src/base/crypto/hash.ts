@@ -8,12 +8,10 @@ export function sha256(content: Uint8Array | string): string {
   return `0x${hash("sha256", content, "hex")}`;
 }
 
-/** Encodes 32 bytes as 0x and 64 hex digits. */
 export function toHex32(bytes: Uint8Array): string {
   return `0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex")}`;
 }
 
-/** Decodes 0x and hex digits to bytes. */
 export function fromHex32(text: string): Buffer {
   return Buffer.from(text.slice(2), "hex");
 }

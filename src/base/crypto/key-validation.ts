@@ -1,6 +1,5 @@
 /** Validation of Ed25519 public keys. */
 
-/** Prime of the field of Curve25519. */
 const prime = 2n ** 255n - 19n;
 /**
  * The y-coordinates of the eight points whose order divides 8: of order 4, 1, 2, and 8 twice. A signature under such a

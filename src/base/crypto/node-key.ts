@@ -16,7 +16,6 @@ export interface NodeKey {
   tlsCredentials(): TlsCredentials;
 }
 
-/** Returns the path of the key in a data directory. */
 export function nodeKeyPath(dataDir: string): string {
   return join(dataDir, "identity.key");
 }

@@ -6,7 +6,6 @@
 /** Pattern of 32 bytes in text: a hash or a public key. */
 export const hex32 = /^0x[0-9a-f]{64}$/;
 
-/** Pattern of the address of a storage program. */
 export const addressForm = /^stor-[0-9a-f]{40}$/;
 
 /**
@@ -15,10 +14,8 @@ export const addressForm = /^stor-[0-9a-f]{40}$/;
  */
 export const transactionPrefix = "gatehouse transaction v2\0";
 export const blockPrefix = "gatehouse block v3\0";
-/** Prefix of the signed bytes of a HeadStatement. */
 export const headPrefix = "gatehouse head v1\0";
 
-/** Returns the value of the header `identity` for a public key. */
 export function identityOf(publicKey: string): string {
   return `ed25519:${publicKey}`;
 }

@@ -94,7 +94,6 @@ export function createCorruptionMonitor(onChange: (message: string | undefined) 
   };
 }
 
-/** Returns the message of a corruption error, for the operator. */
 export function messageFor(error: unknown, subject: string): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return error instanceof CorruptionError

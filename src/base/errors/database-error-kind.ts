@@ -19,12 +19,10 @@ export function markDatabaseError(error: object, kind: DatabaseErrorKind = "unav
   kinds.set(error, kind);
 }
 
-/** Returns the kind of a database error; undefined for any other thrown value. */
 export function databaseErrorKindOf(thrown: unknown): DatabaseErrorKind | undefined {
   return typeof thrown === "object" && thrown !== null ? kinds.get(thrown) : undefined;
 }
 
-/** Returns true if the thrown value is a database error of any kind. */
 export function isDatabaseError(thrown: unknown): boolean {
   return databaseErrorKindOf(thrown) !== undefined;
 }
@@ -35,7 +33,6 @@ export function isDatabaseBusy(thrown: unknown): boolean {
   return kind === "busy" || kind === "locked";
 }
 
-/** Returns true if the thrown value means corruption. */
 export function isDatabaseCorruption(thrown: unknown): boolean {
   return databaseErrorKindOf(thrown) === "damaged";
 }

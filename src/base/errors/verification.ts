@@ -2,10 +2,8 @@
 import { messageFor } from "./corruption.js";
 import { isDatabaseCorruption } from "./database-error-kind.js";
 
-/** Corrupt item. */
 export interface Finding {
   readonly what: string;
-  /** Message for the operator. */
   readonly sentence: string;
 }
 
@@ -25,7 +23,6 @@ export interface VerifiedPortion {
 
 export type Verification = AsyncGenerator<VerifiedPortion, void>;
 
-/** Runs a check and returns the corruption that it finds. Rethrows every other error. */
 export async function runCheck(what: string, check: () => Promise<unknown>): Promise<Finding[]> {
   try {
     await check();
@@ -38,7 +35,6 @@ export async function runCheck(what: string, check: () => Promise<unknown>): Pro
   }
 }
 
-/** Table of rows that are verified one by one. */
 export interface VerifiedRows<Row> {
   readonly kind: VerifiedKind;
   /** Returns the number of rows when the scan starts. */
@@ -46,7 +42,6 @@ export interface VerifiedRows<Row> {
   /** Returns the next portion of rows after a key, in key order. The key "" returns the first rows. */
   readonly after: (key: string) => Promise<readonly Row[]>;
   readonly keyOf: (row: Row) => string;
-  /** Returns the name of a row, for the report of corruption. */
   readonly nameOf: (row: Row) => string;
   /** Throws CorruptionError if the row is corrupt. */
   readonly check: (row: Row) => Promise<void>;

@@ -7,7 +7,6 @@ import { isMainThread } from "node:worker_threads";
 /** Mode of a file that only its owner can read and write. */
 export const privateFileMode = 0o600;
 const privateDirectoryMode = 0o700;
-/** Permission bits of the group and of other users. */
 const otherUsersMask = 0o077;
 /** Mode bit of directories that every user can write to, such as /tmp. */
 const stickyBit = 0o1000;

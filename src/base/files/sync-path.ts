@@ -1,7 +1,6 @@
 /** Flushes files and directories to disk with fsync. */
 import { open } from "node:fs/promises";
 
-/** Flushes the content of a file. */
 export async function syncFile(path: string): Promise<void> {
   await sync(path, "r+");
 }

@@ -9,7 +9,6 @@ export const maxResponseBytes = 4 * 1024 * 1024;
 
 /** Generous allowance in bytes for the message around the items of a list. */
 const envelopeBytes = 64 * 1024;
-/** Limit in bytes on the items of a list. */
 export const maxListBytes = maxResponseBytes - envelopeBytes;
 
 /**
@@ -30,7 +29,6 @@ export function estimateBytes(message: object): number {
  * The returned `nextOffset` is undefined for the last part.
  */
 export function createListCutter<Item extends object>() {
-  /** Sizes of immutable items. */
   const sizes = new WeakMap<Item, number>();
 
   function sizeOf(item: Item): number {

@@ -5,6 +5,15 @@
 import { TokenBucket } from "limiter";
 import { createLruCache } from "../caches/lru-cache.js";
 
+/** Size and refill rate of a bucket. */
+export interface BucketRate {
+  /** Capacity of the bucket in tokens, which a burst can use at once. */
+  readonly burst: number;
+  /** Tokens added per interval of `everyMs`. */
+  readonly tokens: number;
+  readonly everyMs: number;
+}
+
 /**
  * Creates an empty set of buckets.
  *
@@ -13,13 +22,8 @@ import { createLruCache } from "../caches/lru-cache.js";
 export function createTokenBuckets(maxKeys: number) {
   const buckets = createLruCache<TokenBucket>(maxKeys);
   return {
-    /**
-     * Returns the bucket of a key; creates a full one if there is none.
-     *
-     * @param burst capacity of the bucket in tokens, which a burst can use at once.
-     * @param tokens tokens added per interval of `everyMs`.
-     */
-    of(key: string, { burst, tokens, everyMs }: { burst: number; tokens: number; everyMs: number }): TokenBucket {
+    /** Returns the bucket of a key; creates a full one if there is none. */
+    of(key: string, { burst, tokens, everyMs }: BucketRate): TokenBucket {
       let bucket = buckets.get(key);
       if (bucket === undefined) {
         bucket = new TokenBucket({ bucketSize: burst, tokensPerInterval: tokens, interval: everyMs });

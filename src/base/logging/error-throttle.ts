@@ -8,9 +8,7 @@ import { errorMessage } from "../errors/error-message.js";
 export interface ErrorThrottleDeps {
   readonly log: Pick<Logger, "info" | "warn" | "error">;
   readonly level?: "warn" | "error";
-  /** Fields of every line. */
   readonly fields: object;
-  /** Message of each error line. */
   readonly message: string;
   /** Message of the recovery line; left out if recovery cannot be detected. */
   readonly recoveryMessage?: string;
@@ -33,7 +31,6 @@ interface Kind {
   lastMs: number;
 }
 
-/** Creates a throttle without errors. */
 export function createErrorThrottle(deps: ErrorThrottleDeps) {
   const { log, level = "error", message, recoveryMessage, nowMs = Date.now } = deps;
   const kinds = new Map<string, Kind>();
@@ -76,7 +73,6 @@ export function createErrorThrottle(deps: ErrorThrottleDeps) {
       }
     },
 
-    /** Reports a success. */
     succeeded() {
       if (isLogged) {
         isLogged = false;

@@ -12,7 +12,6 @@ export type LogDestination = ReturnType<typeof openLogDestination>;
 const maxBufferBytes = 1_048_576;
 const retryAfterMs = 100;
 
-/** Creates a destination that writes to a descriptor and leaves it open. */
 export function openLogDestination(fd: number, write: (fd: number, bytes: Uint8Array) => number = writeSync) {
   const buffered: Uint8Array[] = [];
   let bufferedBytes = 0;
@@ -74,7 +73,6 @@ export function openLogDestination(fd: number, write: (fd: number, bytes: Uint8A
         buffer(rest, rest.length < bytes.length);
       }
     },
-    /** Returns the number of dropped lines. */
     lost: () => lost,
   };
 }

@@ -57,12 +57,10 @@ export function createLogging({ level, json, destination }: LoggingSettings) {
     log,
     publicLines: buffers.publicLines,
     diagnosticLines: buffers.diagnosticLines,
-    /** Returns the number of lines that could not be written. */
     lost: () => stderr?.lost() ?? 0,
   };
 }
 
-/** Formats lines as readable text. */
 function asReadableText(destination: LogDestination): DestinationStream {
   const format = pretty().prettyFactory({ ignore: "public", translateTime: "SYS:HH:MM:ss.l" });
   return { write: (line) => destination.write(format(line)) };

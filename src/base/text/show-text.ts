@@ -1,6 +1,5 @@
 /** Shows text from a caller in an error message. */
 
-/** Limit on characters that are shown. */
 const maxShown = 80;
 
 /**

@@ -1,7 +1,7 @@
 /** Monitors of the network that detect a wrong clock of this node, and keys that two processes use. */
 import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
-import type { SharedSubsystem } from "../../health/shared-subsystem.js";
+import type { SharedSubsystem } from "../../health/subsystems.js";
 import { createNetworkTime } from "../../peers/handshake/network-time.js";
 import {
   createKeyMonitor,

@@ -6,7 +6,6 @@ import { type FieldLine, listFields, typeOf } from "./fields.js";
 import { type Html, html, paragraphs } from "./html.js";
 import type { JsonSchema } from "./json-schema.js";
 
-/** Parts of an OpenAPI document that the page shows. */
 export interface OpenApiDocument {
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly tags: readonly { readonly name: string; readonly description?: string }[];
@@ -38,7 +37,6 @@ interface Parameter {
 }
 
 interface Body {
-  /** Content by media type. */
   readonly content: Readonly<Record<string, Media>>;
 }
 
@@ -51,14 +49,12 @@ interface Media {
 
 type Response = Body & { readonly description: string };
 
-/** Operation with its method and path. */
 interface RoutedOperation {
   readonly method: string;
   readonly path: string;
   readonly operation: Operation;
 }
 
-/** Renders the content of the page's body. */
 export function renderDocs(document: OpenApiDocument): string {
   const { info, tags, paths, components } = document;
   const routed = Object.entries(paths).flatMap(([path, operations]) =>

@@ -4,7 +4,6 @@
  */
 import { readFileSync } from "node:fs";
 
-/** Request and response of an rpc over plain HTTP. */
 export interface Example {
   /** Values of path and query parameters, by name. */
   readonly parameters?: Readonly<Record<string, unknown>>;

@@ -53,7 +53,6 @@ export const failureSchema: JsonSchema = {
 
 export const failureReference: JsonSchema = { $ref: "#/components/schemas/Failure" };
 
-/** Creates errors as responses of operations. */
 export function createFailureResponses() {
   const definitions = new Map<string, object>();
   const define = (name: string, description: string): object => {
@@ -73,7 +72,6 @@ export function createFailureResponses() {
         ? define(reasons.join("."), description)
         : { description, content: { "application/json": { schema: failureReference, example } } };
     },
-    /** Returns the shared definitions by name. */
     definitions: (): Readonly<Record<string, object>> => Object.fromEntries(definitions),
   };
 }

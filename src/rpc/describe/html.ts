@@ -1,6 +1,5 @@
 /** HTML templates that escape their values, so that comments of the contract are never interpreted as markup. */
 
-/** Markup that needs no escaping. */
 export class Html {
   constructor(readonly text: string) {}
 }

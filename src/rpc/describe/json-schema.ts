@@ -18,7 +18,6 @@ import { formOf } from "../codec/fields.js";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Schemas of one direction. */
 export type Schemas = ReturnType<typeof createSchemas>;
 
 /**
@@ -60,7 +59,6 @@ export function createSchemas(direction: "response" | "request", base: string) {
     return { type: "object", properties, ...(required.length > 0 && { required }) };
   }
 
-  /** Returns the schema of a field's value. */
   function field(member: DescField): JsonSchema {
     switch (member.fieldKind) {
       case "list":

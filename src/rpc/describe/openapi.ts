@@ -23,14 +23,12 @@ interface SharedParts {
   readonly failures: ReturnType<typeof createFailureResponses>;
 }
 
-/** Rpc with its route. */
 interface Routed {
   readonly served: ServedMethod;
   readonly route: HttpRoute;
   readonly example: Example | undefined;
 }
 
-/** Creates the document, as JSON text. */
 export function describeOpenApi(services: readonly ServedService[], info: DocumentInfo): string {
   const shared: SharedParts = {
     responses: createSchemas("response", "#/components/schemas/"),

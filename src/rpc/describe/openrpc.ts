@@ -5,7 +5,6 @@ import { createSchemas } from "./json-schema.js";
 import { areaOf, type NamedMethod } from "../json-rpc/named-methods.js";
 import type { DocumentInfo } from "./openapi.js";
 
-/** Creates the document, as JSON text. */
 export function describeOpenRpc(methods: readonly NamedMethod[], info: DocumentInfo): string {
   const responses = createSchemas("response", "#/components/schemas/");
   const requests = createSchemas("request", "#/components/schemas/");

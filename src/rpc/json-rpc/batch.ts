@@ -4,7 +4,6 @@ import type { RpcError } from "../errors.js";
 import type { Gate, Permit } from "../gate.js";
 import { errorCodes, errorText, idOf, type JsonRpcRequest, serverError } from "./request.js";
 
-/** Limit on the requests of one batch. */
 const maxBatch = 100;
 /**
  * Responses up to this size, in bytes, are never dropped, because they may confirm a change. A batch of 100 such

@@ -13,7 +13,6 @@ import { errorCodes, errorText, idOf, isRequest, type JsonRpcRequest, serverErro
 export interface JsonRpcDeps extends Pick<ProtocolDeps, "gate" | "onInternalError"> {
   readonly methods: readonly NamedMethod[];
   readonly nodeCall: HandleNodeCall;
-  /** Returns the OpenRPC document, as JSON text. */
   readonly discover: () => string;
 }
 
@@ -23,7 +22,6 @@ export type CallByName = (name: string, params: unknown) => Promise<string>;
 /** Handles a request of the node-call envelope and returns JSON text. Throws RpcError, like methods. */
 export type HandleNodeCall = (method: string, params: unknown, call: CallByName) => Promise<string>;
 
-/** Method of the JSON-RPC interface. */
 interface EntryMethod {
   readonly served: ServedMethod | undefined;
   /**

@@ -7,7 +7,6 @@ import { isRequired } from "../codec/fields.js";
 import { readJsonRequest } from "../codec/json-request.js";
 import type { Call, ServedMethod, ServedService } from "../service.js";
 
-/** Unary rpc with its name. */
 export interface NamedMethod {
   /** Name of the method: `<area>.<method>`. */
   readonly name: string;

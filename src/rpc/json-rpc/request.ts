@@ -9,7 +9,6 @@ export const errorCodes = { parseError: -32_700, invalidRequest: -32_600, method
 /** Default code of errors. The error's data contains the reason, for every code. */
 export const serverError = -32_000;
 
-/** Admitted request. */
 export interface JsonRpcRequest {
   readonly body: string;
   readonly arrival: Arrival;
@@ -22,7 +21,6 @@ export interface JsonRpcRequest {
 /** ID in the response to a request; null if the request has no valid ID. */
 type RequestId = string | number | null;
 
-/** Returns an error response, as JSON text. */
 export function errorText(code: number, message: string, id: RequestId = null, data?: object): string {
   return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message, data } });
 }

@@ -34,7 +34,6 @@ export interface McpDeps extends McpToolsDeps, Pick<ProtocolDeps, "gate" | "onIn
   readonly nextRequestId: () => string;
 }
 
-/** Creates the server, without listening. */
 export function createMcpServer(deps: McpDeps): RpcListener {
   const tools = createMcpTools(deps);
 

@@ -18,7 +18,6 @@ interface Argument {
 
 interface Message {
   readonly parameters: Readonly<Record<string, Argument>>;
-  /** Returns the JSON text of the response. */
   readonly run: (call: CallByName, args: Arguments) => Promise<string>;
 }
 

@@ -5,7 +5,7 @@
  */
 import { LRUCache } from "lru-cache";
 import { makeImmutable } from "../../base/caches/immutable.js";
-import { createAdmissionPolicy } from "../../base/caches/read-cache.js";
+import { AdmissionPolicy } from "../../base/caches/read-cache.js";
 import { maxTextBytes } from "../documents/document-parts.js";
 import type { FieldPortion, ProgramRecord, Programs } from "./programs.js";
 
@@ -31,7 +31,7 @@ const maxParts = 1_000;
 /** Adds a cache of `maxBytes` in front of the reads of single programs. Lists are always read from the database. */
 export function createProgramCache(programs: Programs, maxBytes: number) {
   const cache = new LRUCache<string, CachedProgram>({ maxSize: maxBytes, sizeCalculation: ({ bytes }) => bytes });
-  const admission = createAdmissionPolicy();
+  const admission = new AdmissionPolicy();
 
   function store(address: string, part: string, found: Found): void {
     const known = cache.peek(address);
