@@ -69,131 +69,113 @@ test.before(async (t) => {
   });
 });
 
-const cases: readonly (readonly [
-  title: string,
-  headers: () => Record<string, string>,
-  status: number,
-  errorCode?: string,
-])[] = [
-  ["the owner", () => owner.headers(), 200],
-  ["the owner, without prefixes", () => owner.headers({ identity: owner.publicKey.slice(2) }), 200],
-  ["the owner, in upper case", () => owner.headers({ identity: `0x${owner.publicKey.slice(2).toUpperCase()}` }), 200],
-  ["the owner, four minutes ago", () => owner.headers({ timestamp: Date.now() - 240_000 }), 200],
-  ["the owner, fifty seconds ahead", () => owner.headers({ timestamp: Date.now() + 50_000 }), 200],
-  ["the owner, on this network", () => owner.headers({ network }), 200],
-  [
-    "the owner, on this network, without prefixes",
-    () => owner.headers({ network, identity: owner.publicKey.slice(2) }),
-    200,
-  ],
-  ["an empty network, which is none", () => ({ ...owner.headers(), network: "" }), 200],
-  ["the owner, on another network", () => owner.headers({ network: otherNetwork }), 401, "INVALID_SIGNATURE"],
-  [
-    "what was signed for another network, called this one",
-    () => ({ ...owner.headers({ network: otherNetwork }), network }),
-    401,
-    "INVALID_SIGNATURE",
-  ],
-  [
-    "what was signed for this network, called every one's",
-    () => ({ ...owner.headers({ network }), network: "" }),
-    401,
-    "INVALID_SIGNATURE",
-  ],
-  [
-    "what was signed for every network, called this one's",
-    () => ({ ...owner.headers(), network }),
-    401,
-    "INVALID_SIGNATURE",
-  ],
-  ["a network that is none", () => owner.headers({ network: "mainnet" }), 401, "INVALID_SIGNATURE"],
-  ["a network in upper case", () => owner.headers({ network: network.toUpperCase() }), 401, "INVALID_SIGNATURE"],
-  ["a network, and nothing signed", () => ({ network }), 404, "NOT_FOUND"],
-  [
-    "six minutes ago, on this network",
-    () => owner.headers({ network, timestamp: Date.now() - 360_000 }),
-    401,
-    "INVALID_SIGNATURE",
-  ],
-  [
-    "two minutes ahead, on this network",
-    () => owner.headers({ network, timestamp: Date.now() + 120_000 }),
-    401,
-    "INVALID_SIGNATURE",
-  ],
-  ["two minutes ahead", () => owner.headers({ timestamp: Date.now() + 120_000 }), 401, "INVALID_SIGNATURE"],
-  ["somebody else", () => friend.headers(), 404, "NOT_FOUND"],
-  ["nobody", () => ({}), 404, "NOT_FOUND"],
-  ["the prefix alone", () => ({ identity: "ed25519:", timestamp: "", signature: "" }), 404, "NOT_FOUND"],
-  ["a claim without a signature", () => ({ identity: `ed25519:${owner.publicKey}` }), 404, "NOT_FOUND"],
-  ["six minutes ago", () => owner.headers({ timestamp: Date.now() - 360_000 }), 401, "INVALID_SIGNATURE"],
-  ["six minutes ahead", () => owner.headers({ timestamp: Date.now() + 360_000 }), 401, "INVALID_SIGNATURE"],
-  ["a timestamp that is none", () => owner.headers({ timestamp: "now" }), 401, "INVALID_SIGNATURE"],
-  ["a timestamp in other digits", () => owner.headers({ timestamp: "1e13" }), 401, "INVALID_SIGNATURE"],
-  ["a key that signs itself, for all time", () => owner.timelessHeaders(), 404, "NOT_FOUND"],
-  [
-    "a key that another one signs, for all time",
-    () => ({ ...owner.timelessHeaders(), signature: friend.timelessHeaders().signature }),
-    401,
-    "INVALID_SIGNATURE",
-  ],
-  [
-    "a key that signs itself, at a time",
-    () => ({ ...owner.timelessHeaders(), timestamp: String(Date.now()) }),
-    401,
-    "INVALID_SIGNATURE",
-  ],
-  ["a key that signs itself, for a network", () => ({ ...owner.timelessHeaders(), network }), 401, "INVALID_SIGNATURE"],
-  ["no timestamp", () => ({ ...owner.headers(), timestamp: "" }), 401, "INVALID_SIGNATURE"],
-  [
-    "a signature of another timestamp",
-    () => ({ ...owner.headers(), timestamp: String(Date.now() + 5) }),
-    401,
-    "INVALID_SIGNATURE",
-  ],
-  [
-    "a signature of another key",
-    () => ({ ...friend.headers(), identity: `ed25519:${owner.publicKey}` }),
-    401,
-    "INVALID_SIGNATURE",
-  ],
-  ["a signature without identity", () => ({ ...owner.headers(), identity: "" }), 401, "INVALID_SIGNATURE"],
-  ["an identity that is none", () => owner.headers({ identity: "ed25519:0x12" }), 401, "INVALID_SIGNATURE"],
-  ["another algorithm", () => owner.headers({ identity: `falcon:${owner.publicKey}` }), 401, "INVALID_SIGNATURE"],
-  [
-    "half a signature",
-    () => ({ ...owner.headers(), signature: owner.headers().signature.slice(0, 66) }),
-    401,
-    "INVALID_SIGNATURE",
-  ],
-  ["a signature that is no hex", () => ({ ...owner.headers(), signature: "z".repeat(128) }), 401, "INVALID_SIGNATURE"],
-  ["a signature of zeros", () => ({ ...owner.headers(), signature: "0".repeat(128) }), 401, "INVALID_SIGNATURE"],
-];
+type HeadersOf = () => Record<string, string>;
 
-/** Reads a private field, and checks the response. */
-async function readSecret(
+/** Headers of a read, by the response: served, not found as for any anonymous caller, or rejected. */
+const cases: Readonly<Record<Outcome, Readonly<Record<string, HeadersOf>>>> = {
+  served: {
+    "the owner": () => owner.headers(),
+    "the owner, without prefixes": () => owner.headers({ identity: owner.publicKey.slice(2) }),
+    "the owner, in upper case": () => owner.headers({ identity: `0x${owner.publicKey.slice(2).toUpperCase()}` }),
+    "the owner, four minutes ago": () => owner.headers({ timestamp: Date.now() - 240_000 }),
+    "the owner, fifty seconds ahead": () => owner.headers({ timestamp: Date.now() + 50_000 }),
+    "the owner, on this network": () => owner.headers({ network }),
+    "the owner, on this network, without prefixes": () =>
+      owner.headers({ network, identity: owner.publicKey.slice(2) }),
+    "an empty network, which is none": () => ({ ...owner.headers(), network: "" }),
+  },
+  anonymous: {
+    "a network, and nothing signed": () => ({ network }),
+    "somebody else": () => friend.headers(),
+    nobody: () => ({}),
+    "the prefix alone": () => ({ identity: "ed25519:", timestamp: "", signature: "" }),
+    "a claim without a signature": () => ({ identity: `ed25519:${owner.publicKey}` }),
+    "a key that signs itself, for all time": () => owner.timelessHeaders(),
+  },
+  rejected: {
+    "the owner, on another network": () => owner.headers({ network: otherNetwork }),
+    "what was signed for another network, called this one": () => ({
+      ...owner.headers({ network: otherNetwork }),
+      network,
+    }),
+    "what was signed for this network, called every one's": () => ({ ...owner.headers({ network }), network: "" }),
+    "what was signed for every network, called this one's": () => ({ ...owner.headers(), network }),
+    "a network that is none": () => owner.headers({ network: "mainnet" }),
+    "a network in upper case": () => owner.headers({ network: network.toUpperCase() }),
+    "six minutes ago, on this network": () => owner.headers({ network, timestamp: Date.now() - 360_000 }),
+    "two minutes ahead, on this network": () => owner.headers({ network, timestamp: Date.now() + 120_000 }),
+    "two minutes ahead": () => owner.headers({ timestamp: Date.now() + 120_000 }),
+    "six minutes ago": () => owner.headers({ timestamp: Date.now() - 360_000 }),
+    "six minutes ahead": () => owner.headers({ timestamp: Date.now() + 360_000 }),
+    "a timestamp that is none": () => owner.headers({ timestamp: "now" }),
+    "a timestamp in other digits": () => owner.headers({ timestamp: "1e13" }),
+    "a key that another one signs, for all time": () => ({
+      ...owner.timelessHeaders(),
+      signature: friend.timelessHeaders().signature,
+    }),
+    "a key that signs itself, at a time": () => ({ ...owner.timelessHeaders(), timestamp: String(Date.now()) }),
+    "a key that signs itself, for a network": () => ({ ...owner.timelessHeaders(), network }),
+    "no timestamp": () => ({ ...owner.headers(), timestamp: "" }),
+    "a signature of another timestamp": () => ({ ...owner.headers(), timestamp: String(Date.now() + 5) }),
+    "a signature of another key": () => ({ ...friend.headers(), identity: `ed25519:${owner.publicKey}` }),
+    "a signature without identity": () => ({ ...owner.headers(), identity: "" }),
+    "an identity that is none": () => owner.headers({ identity: "ed25519:0x12" }),
+    "another algorithm": () => owner.headers({ identity: `falcon:${owner.publicKey}` }),
+    "half a signature": () => ({ ...owner.headers(), signature: owner.headers().signature.slice(0, 66) }),
+    "a signature that is no hex": () => ({ ...owner.headers(), signature: "z".repeat(128) }),
+    "a signature of zeros": () => ({ ...owner.headers(), signature: "0".repeat(128) }),
+  },
+};
+
+type Outcome = keyof typeof outcomes;
+/** Status and error code of each response. */
+const outcomes = {
+  served: [200, undefined],
+  anonymous: [404, "NOT_FOUND"],
+  rejected: [401, "INVALID_SIGNATURE"],
+} as const;
+
+/** Reads a private field in every protocol, and checks the responses. */
+async function checkReads(
   t: ExecutionContext<Context>,
-  client: RpcClient,
-  headers: Readonly<Record<string, string>>,
-  errorCode: string | undefined,
+  { port }: TestNode,
+  clients: Readonly<Record<string, RpcClient>>,
+  headersOf: HeadersOf,
+  outcome: Outcome,
 ): Promise<void> {
-  const call = client.call(StorageService.method.getField, { storageAddress: address, field: "secret" }, headers);
-  if (errorCode === undefined) {
-    t.like(await call, { value: "1" });
-  } else {
-    t.is(readFailure(await t.throwsAsync(call)).reason, errorCode);
+  const [status, errorCode] = outcomes[outcome];
+  const answer = await ask(port, path, { headers: headersOf() });
+  t.is(answer.status, status, answer.text);
+  t.is((JSON.parse(answer.text) as { errorCode?: string }).errorCode, errorCode);
+  const params = { storageAddress: address, field: "secret" };
+  const { text } = await ask(port, "/", {
+    method: "POST",
+    headers: { "Content-Type": "application/json", ...headersOf() },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "storage.getField", params }),
+  });
+  const { error } = JSON.parse(text) as { readonly error?: { readonly data: { readonly reason: string } } };
+  t.is(error?.data.reason, errorCode, "JSON-RPC");
+  for (const protocol of rpcProtocols) {
+    const call = clients[protocol]!.call(StorageService.method.getField, params, headersOf());
+    const reason = await call.then(
+      () => undefined,
+      (failure: unknown) => readFailure(failure).reason,
+    );
+    t.is(reason, errorCode, protocol);
   }
 }
 
-for (const [title, headers, status, errorCode] of cases) {
-  test(`${title}: ${status} (plain)`, async (t) => {
-    const answer = await ask(t.context.node.port, path, { headers: headers() });
-    t.is(answer.status, status, answer.text);
-    t.is((JSON.parse(answer.text) as { errorCode?: string }).errorCode, errorCode);
-  });
-  for (const protocol of rpcProtocols) {
-    test(`${title}: ${errorCode ?? "OK"} (${protocol})`, async (t) => {
-      await readSecret(t, t.context.clients[protocol]!, headers(), errorCode);
+for (const [outcome, byTitle] of Object.entries(cases) as [Outcome, Readonly<Record<string, HeadersOf>>][]) {
+  for (const [title, headersOf] of Object.entries(byTitle)) {
+    test(`${outcome}: ${title}`, async (t) => {
+      await checkReads(t, t.context.node, t.context.clients, headersOf, outcome);
+    });
+
+    test(`with --identity-form network: ${title}`, async (t) => {
+      const { network: named = "", signature = "" } = headersOf();
+      // Only identities signed for every network are rejected in addition.
+      const isForAll = named === "" && signature !== "";
+      await checkReads(t, t.context.strict, t.context.strictClients, headersOf, isForAll ? "rejected" : outcome);
     });
   }
 }
@@ -221,47 +203,6 @@ test("trusts the identity header behind a gateway", async (t) => {
   t.is((await ask(port, path, { headers: { identity: "0x1" } })).status, 401);
   t.regex(warnings.join("\n"), /identity header is trusted without a signature/);
 });
-
-const strictCases = cases.map(([title, headers, status, errorCode]) => {
-  const { network: named = "", signature = "" } = headers();
-  // Only identities signed for every network are rejected in addition.
-  return named === "" && signature !== ""
-    ? ([title, headers, 401, "INVALID_SIGNATURE"] as const)
-    : ([title, headers, status, errorCode] as const);
-});
-for (const [title, headers, status, errorCode] of strictCases) {
-  test(`with --identity-form network, ${title}: ${status} (plain, JSON-RPC)`, async (t) => {
-    const { port } = t.context.strict;
-    t.is((await ask(port, path, { headers: headers() })).status, status);
-    t.is(await askByJsonRpc(port, headers()), errorCode);
-  });
-  for (const protocol of rpcProtocols) {
-    test(`with --identity-form network, ${title}: ${errorCode ?? "OK"} (${protocol})`, async (t) => {
-      await readSecret(t, t.context.strictClients[protocol]!, headers(), errorCode);
-    });
-  }
-}
-
-for (const [title, headers, , errorCode] of cases) {
-  test(`${title}: ${errorCode ?? "OK"} (JSON-RPC)`, async (t) => {
-    t.is(await askByJsonRpc(t.context.node.port, headers()), errorCode);
-  });
-}
-
-/** Returns the error code of a call; undefined on success. */
-async function askByJsonRpc(port: number, headers: Record<string, string>): Promise<string | undefined> {
-  const params = { storageAddress: address, field: "secret" };
-  const { text } = await ask(port, "/", {
-    method: "POST",
-    headers: { "Content-Type": "application/json", ...headers },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "storage.getField", params }),
-  });
-  const answer = JSON.parse(text) as {
-    readonly errorCode?: string;
-    readonly error?: { readonly data?: { readonly reason?: string } };
-  };
-  return answer.error?.data?.reason ?? answer.errorCode;
-}
 
 test("explains what is wrong with the network", async (t) => {
   const { node, strict, bare } = t.context;
