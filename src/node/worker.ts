@@ -139,13 +139,9 @@ function createWorkerCore(
   { config, overload, stateHeadEveryMs }: WorkerStart,
   channel: Pick<IpcChannel<NodeHandlers>, "notify">,
 ): NodeCore {
-  const local = new ProcessErrors();
-  const processErrors = {
-    ...local,
-    count(kind: Parameters<typeof local.count>[0], error: unknown): void {
-      channel.notify("uncaught", { kind, message: error instanceof Error ? error.message : String(error) });
-    },
-  };
+  const processErrors = new ProcessErrors();
+  processErrors.count = (kind, error) =>
+    channel.notify("uncaught", { kind, message: error instanceof Error ? error.message : String(error) });
   const logging = createWorkerLog(config.logLevel, channel);
   const core = createNodeCore(
     { config, overload, stateHeadEveryMs, processErrors, wake: () => Promise.resolve() },

@@ -1,6 +1,7 @@
-/** Validation of Ed25519 public keys, compared with @noble/curves. */
+/** Ed25519 public keys, compared with @noble/curves, and certificates of such keys, as OpenSSL parses them. */
 import { ed25519 } from "@noble/curves/ed25519.js";
 import test from "ava";
+import { execFileSync } from "node:child_process";
 import { randomBytes, X509Certificate } from "node:crypto";
 import { createCertificate, identityOfCertificate } from "../../src/base/crypto/certificate.js";
 import { verifyEd25519 } from "../../src/base/crypto/ed25519.js";
@@ -61,4 +62,14 @@ test("a certificate with a small-order key proves no identity", (t) => {
     Buffer.from(weak.slice(2), "hex").copy(changed, at);
     t.is(identityOfCertificate(changed), undefined, weak);
   }
+});
+
+test("encodes times by RFC 5280: UTCTime before 2050, GeneralizedTime afterwards", (t) => {
+  const { cert } = createCertificate(testKey(1).privateKey);
+  const parsed = execFileSync("openssl", ["asn1parse"], { input: cert, encoding: "utf8" });
+  const times = [...parsed.matchAll(/prim: (\w+TIME)\s*:(\w+)/g)].map(([, type, time]) => [type, time]);
+  t.deepEqual(times, [
+    ["UTCTIME", "200101000000Z"],
+    ["GENERALIZEDTIME", "99991231235959Z"],
+  ]);
 });

@@ -78,16 +78,6 @@ test("logs another kind of error at once, but limits the number of kinds", (t) =
   t.is(lines.length, 1);
 });
 
-test("logs an error in full after a long pause", (t) => {
-  const { lines, fields, clock, throttle } = setUp();
-  throttle.failed(connectError());
-  throttle.succeeded();
-  clock.nowMs = 600_000;
-  throttle.failed(connectError());
-  t.deepEqual(lines, ["error It does not work", "info It works again", "error It does not work"]);
-  t.truthy(fields[2]!.err);
-});
-
 test("logs an error in full after a long pause, even with uncounted repetitions", (t) => {
   const { lines, fields, clock, throttle } = setUp();
   throttle.failed(connectError());

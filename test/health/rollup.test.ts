@@ -17,9 +17,9 @@ const statuses: readonly (readonly [facts: RegExp, HealthStatus])[] = [
 test("derives the status from each of the 32 combinations of facts", (t) => {
   for (let i = 0; i < 32; i++) {
     const digits = i.toString(2).padStart(5, "0");
-    const [pendingCountKnown, chainFailed, mainLoopStalled, dormant, otherFailed] = [...digits].map(
-      (digit) => digit === "1",
-    ) as [boolean, boolean, boolean, boolean, boolean];
+    const [pendingCountKnown, chainFailed, mainLoopStalled, dormant, otherFailed] = digits
+      .split("")
+      .map((digit) => digit === "1") as [boolean, boolean, boolean, boolean, boolean];
     const expected = statuses.filter(([facts]) => facts.test(digits)).map(([, status]) => status);
     t.deepEqual([rollUp({ pendingCountKnown, chainFailed, mainLoopStalled, dormant, otherFailed })], expected, digits);
   }

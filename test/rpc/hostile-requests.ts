@@ -12,7 +12,6 @@ import { contractServices } from "../helpers/process/contract-files.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { sharedTestNode } from "../helpers/nodes/start-node.js";
 import { until } from "../helpers/nodes/until.js";
-import { version } from "../../src/base/version.js";
 
 const methods = (await contractServices()).flatMap((service) => service.methods);
 
@@ -283,23 +282,6 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
       socket.on("close", () => resolve(text));
     });
   }
-
-  test("responds to a request that arrives byte by byte", async (t) => {
-    const answer = await new Promise<string>((resolve) => {
-      let text = "";
-      const socket = connect(node.port, "127.0.0.1", () => {
-        void (async () => {
-          for (const byte of "GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n") {
-            socket.write(byte);
-            await new Promise((go) => setTimeout(go, 2));
-          }
-        })();
-      });
-      socket.setNoDelay(true).on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
-      socket.on("close", () => resolve(text));
-    });
-    t.regex(answer, new RegExp(`^HTTP/1\\.1 200[^]*"${version}"$`));
-  });
 
   test("ignores forwarding headers without a trusted proxy", async (t) => {
     for (const [name, value] of [

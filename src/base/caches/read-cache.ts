@@ -2,31 +2,13 @@
 import { isImmutable, makeImmutable } from "./immutable.js";
 import { createLruCache } from "./lru-cache.js";
 
-/** Number of keys in one generation of the read history. The history stores the current and the previous generation. */
-const generationSize = 20_000;
-
-/**
- * Creates a function that returns true if the key was read before, and records the read otherwise. Keys that are read
- * only once are not cached, because they would evict keys that are read often.
- */
-function createReadHistory(): (key: string) => boolean {
-  let recent = new Set<string>();
-  let older = new Set<string>();
-  return (key) => {
-    if (recent.has(key) || older.has(key)) {
-      return true;
-    }
-    recent.add(key);
-    if (recent.size >= generationSize) {
-      [older, recent] = [recent, new Set()];
-    }
-    return false;
-  };
-}
+/** Limit on remembered keys for each cache. */
+const maxHistory = 20_000;
 
 /** Admission policy of every cache in front of the database: a key is stored from its second read on. */
 export class AdmissionPolicy {
-  private readonly wasReadBefore = createReadHistory();
+  /** Keys read before. Those read only once are not cached, because they would evict keys that are read often. */
+  private readonly history = createLruCache<boolean>(maxHistory);
   private readonly inFlight = new Map<string, { readonly generation: number; readonly result: Promise<unknown> }>();
   private generation = 0;
 
@@ -65,6 +47,12 @@ export class AdmissionPolicy {
         this.inFlight.delete(name);
       }
     }
+  }
+
+  private wasReadBefore(key: string): boolean {
+    const isKnown = this.history.has(key);
+    this.history.set(key, true);
+    return isKnown;
   }
 
   /** Reports a change: results of reads in flight are not stored. */

@@ -41,7 +41,7 @@ export function createLogging({ level, json, destination }: LoggingSettings) {
   stderr ??= openLogDestination(2);
   const lineDestination = destination ?? (json || !process.stderr.isTTY ? stderr : asReadableText(stderr));
   // The buffers are part of the API: they contain level info and above, regardless of the level on the terminal.
-  const streams: StreamEntry[] = [{ level: "info", stream: { write: buffers.write } }];
+  const streams: StreamEntry[] = [{ level: "info", stream: { write: (line: string) => buffers.write(line) } }];
   if (level !== "silent") {
     streams.push({ level, stream: lineDestination });
   }

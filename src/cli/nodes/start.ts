@@ -41,11 +41,11 @@ async function start(
   config: Config,
   { onTakeoverFailed, ...options }: Omit<RunOptions, "processErrors" | "onReady">,
 ): Promise<() => Promise<void>> {
-  const [{ runNode }, { createProcessErrors, watchProcess }] = await Promise.all([
+  const [{ runNode }, { ProcessErrors, watchProcess }] = await Promise.all([
     import("../../node/node.js"),
     import("../../health/process-errors.js"),
   ]);
-  const processErrors = createProcessErrors();
+  const processErrors = new ProcessErrors();
   let isFirst = true;
   let drawing: PeriodicTask | undefined;
   const stop = await runNode(config, {

@@ -1,11 +1,11 @@
 /** Health of a node: its snapshot, the subscriptions to it, and the readiness checks. */
 import { type BoundedProbe, createBoundedProbe } from "../../health/bounded-probe.js";
 import { createHealthFeed } from "../../health/feed.js";
-import { createReadiness } from "../../health/probes.js";
+import { createReadiness } from "../../health/service.js";
 import { createTakeSnapshot, type MainLoopHealth } from "../../health/snapshot.js";
 import { codename, version } from "../../base/version.js";
 import type { Database } from "../../db/queries/database.js";
-import type { SharedSubsystem } from "../../health/shared-subsystem.js";
+import type { SharedSubsystem } from "../../health/subsystems.js";
 import type { ChainStore } from "../../chain/blocks/store.js";
 import type { NodeCore } from "../lifecycle/core.js";
 

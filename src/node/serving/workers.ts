@@ -11,7 +11,7 @@ import type { Config } from "../../config/config.js";
 import type { Edge, EdgeStats, SharedUsage } from "../../edge/edge.js";
 import type { OverloadLimits } from "../../edge/concurrency.js";
 import type { ProcessErrors } from "../../health/process-errors.js";
-import type { SharedSubsystem } from "../../health/shared-subsystem.js";
+import type { SharedSubsystem } from "../../health/subsystems.js";
 import type { HistoryPoint } from "../../metrics/history.js";
 import type { RequestCounts } from "../../metrics/metrics.js";
 import type { ListenAddress, RpcListener } from "../../rpc/port/listen.js";

@@ -9,11 +9,10 @@ import {
   errorToJson,
 } from "@connectrpc/connect/protocol-connect";
 import type { RpcError } from "../errors.js";
-import { failureDetails } from "../failure-details.js";
-import { corsHeaders } from "../exchange/responses.js";
+import { failureDetails } from "../grpc-status.js";
+import { corsHeaders, errorHeaders } from "../exchange/responses.js";
 import { writeEnvelope } from "../exchange/rpc-requests.js";
 import type { HttpResponse } from "../exchange/exchange.js";
-import { errorHeaders } from "../exchange/responses.js";
 
 /** Converts an error to the library's type. */
 export function toConnectError(failure: RpcError): ConnectError {

@@ -1,24 +1,21 @@
+/** Batches of JSON-RPC requests, and a document that cannot be built. */
 import test from "ava";
 import { maxResponseBytes, maxListBytes } from "../../../src/base/limits/response-limits.js";
 import { RpcError } from "../../../src/rpc/errors.js";
-import type { Arrival, Gate } from "../../../src/rpc/gate.js";
+import type { Gate } from "../../../src/rpc/gate.js";
 import { createUnrestrictedGate } from "../../../src/edge/unrestricted-gate.js";
+import { createJsonRpcEntry } from "../../../src/rpc/json-rpc/json-rpc.js";
 import { receiveBatch } from "../../../src/rpc/json-rpc/batch.js";
 import type { JsonRpcRequest } from "../../../src/rpc/json-rpc/request.js";
 import type { Call } from "../../../src/rpc/service.js";
+import { arriveOn } from "../../helpers/nodes/edge-server.js";
 
 const open = createUnrestrictedGate();
 
-/** Creates an admitted batch. */
-function batchRequest(): JsonRpcRequest {
-  const arrival: Arrival = {
-    requestId: "1",
-    connection: open.connect("", () => undefined)!,
-    header: () => undefined,
-    onClose: () => undefined,
-    abort: () => undefined,
-  };
-  return { body: "", arrival, permit: open.admit(arrival, "json-rpc", undefined), call: {} as Call };
+/** Creates an admitted request. */
+function admittedRequest(body = ""): JsonRpcRequest {
+  const arrival = arriveOn(open.connect("", () => undefined)!);
+  return { body, arrival, permit: open.admit(arrival, "json-rpc", undefined), call: {} as Call };
 }
 
 test("records the error of a failed request in a batch for that request only", async (t) => {
@@ -30,7 +27,7 @@ test("records the error of a failed request in a batch for that request only", a
       recordOutcome: (failure) => outcomes.push(failure?.reason),
     }),
   };
-  const batch = batchRequest();
+  const batch = admittedRequest();
   await receiveBatch(["bad", "good", "bad", "good"], batch, {
     gate,
     receive: (request, admitted) => {
@@ -55,7 +52,7 @@ for (const [what, lengths, batch] of [
     const looked: number[] = [];
     const text = await receiveBatch(
       lengths.map((length, id) => ({ id, length })),
-      batchRequest(),
+      admittedRequest(),
       {
         gate: open,
         receive: (request) => {
@@ -81,3 +78,21 @@ for (const [what, lengths, batch] of [
     t.true(Buffer.byteLength(text!) <= maxResponseBytes);
   });
 }
+
+test("reports a failed discovery to the caller, and its reason to the log", async (t) => {
+  const reported: unknown[] = [];
+  const cause = new Error("ENOENT: no such file, open '/opt/secret/contract.binpb'");
+  const answer = createJsonRpcEntry({
+    gate: open,
+    onInternalError: (error) => reported.push(error),
+    methods: [],
+    nodeCall: () => Promise.resolve("null"),
+    discover: () => {
+      throw cause;
+    },
+  });
+  const text = await answer(admittedRequest('{"jsonrpc":"2.0","id":7,"method":"rpc.discover"}'));
+  const data = { reason: "INTERNAL_ERROR", requestId: "a" };
+  t.deepEqual(JSON.parse(text!), { jsonrpc: "2.0", id: 7, error: { code: -32603, message: "Internal error", data } });
+  t.deepEqual(reported, [cause]);
+});

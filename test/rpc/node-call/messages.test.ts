@@ -162,21 +162,12 @@ test("rejects messages that are not served with an error that cannot be mistaken
   t.like(await call("tlsnotary.getInfo"), { result: 404, response: { errorCode: "NOT_FOUND" } });
 });
 
-test("returns the network's forks, and blocks with the members that clients read", async (t) => {
-  const { node, hash, call } = await start(t);
+test("returns the network's forks, and finds blocks by hashes in any spelling", async (t) => {
+  const { node, call } = await start(t);
   t.like((await call("getNetworkInfo")).response, { forks: { osDenomination: { activated: false } }, block: 1 });
-  const { header, hash: blockHash } = await askJson<{ hash: string; header: Record<string, unknown> }>(
-    node.port,
-    "/chain/blocks/1",
-  );
-  const block = {
-    ...{ number: 1, hash: blockHash, status: "confirmed", proposer: node.publicKey },
-    content: { ordered_transactions: [hash], previousHash: header["previousHash"], timestamp: header["timestamp"] },
-  };
-  t.like((await call("getBlockByNumber", { blockNumber: 1 })).response, block);
-  t.like((await call("getBlockByHash", { hash: blockHash })).response, block);
-  t.like((await call("getBlockByHash", { hash: blockHash.slice(2).toUpperCase() })).response, block);
-  t.like((await call("getBlocks", { start: "latest", limit: 5 })).response, [block]);
+  const { hash } = await askJson<{ hash: string }>(node.port, "/chain/blocks/1");
+  t.like((await call("getBlockByHash", { hash: hash.slice(2).toUpperCase() })).response, { number: 1, hash });
+  t.like((await call("getBlocks", { start: "latest", limit: 5 })).response, [{ number: 1, hash }]);
 });
 
 test("returns a transaction by hash, with or without 0x, to permitted readers, and a nonce to everyone", async (t) => {
