@@ -54,12 +54,12 @@ export function createNodeHealth(
     subsystems,
     mainLoop: { heartbeat: () => sources?.mainLoop.heartbeat() ?? noHeartbeat, isStalled: isMainLoopStalled },
     processErrors,
-    pendingCount: { read: () => pendingCount?.read() ?? null },
+    pendingCount: () => pendingCount?.() ?? null,
   });
   return {
     takeSnapshot,
     feed: createHealthFeed(takeSnapshot),
-    readiness: createReadiness({ isMainLoopStalled, isStopping: lifecycle.isStopping }),
+    readiness: createReadiness(isMainLoopStalled, lifecycle.isStopping),
     isMainLoopStalled,
     /** Sets the sources. Before that, pending transactions cannot be counted, so the node counts as failing. */
     setSources(available: HealthSources): void {

@@ -111,11 +111,7 @@ export function createEarlyServices(
   const { config, subsystems, addresses, logLines } = core;
   return {
     health: createHealthService({ takeSnapshot, feed, isMainLoopStalled, readiness }),
-    grpcHealth: createGrpcHealthService({
-      takeSnapshot,
-      feed,
-      isReady: (snapshot) => Object.values(readiness(snapshot)).every((check) => check() === undefined),
-    }),
+    grpcHealth: createGrpcHealthService({ takeSnapshot, feed, readiness }),
     info: createEarlyInfo({
       version,
       connectionString: () => addresses.connectionString,
