@@ -1,14 +1,12 @@
 /** Connect and gRPC-Web through the middleware of the Connect library, after the gate. */
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import { expressConnectMiddleware } from "@connectrpc/connect-express";
-import type { NextFunction, Request, RequestHandler, Response } from "express";
+import type { Request, RequestHandler, Response } from "express";
 import type { OutgoingHttpHeaders } from "node:http";
-import { Readable } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
 import { createConnectHandler, type ServeUnary } from "../rpc/connect/connect-handler.js";
-import { encodeText } from "../rpc/connect/grpc-web-text.js";
-import { checkMessage, readLibraryBody } from "../rpc/connect/library-body.js";
-import { libraryHeaders, createCallError } from "../rpc/connect/library-handler.js";
-import { connectRoutes, createLibraryCall, libraryOptions, type LibraryCall, valuesOf } from "../rpc/connect/routes.js";
+import { checkMessage, createCallError, readLibraryBody, sendLibraryResponse } from "../rpc/connect/library-handler.js";
+import { connectRoutes, createLibraryCall, libraryOptions, valuesOf } from "../rpc/connect/routes.js";
 import type { Exchange } from "../rpc/exchange/exchange.js";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
 import type { RpcMedia } from "../rpc/exchange/rpc-requests.js";
@@ -36,11 +34,8 @@ export function createConnectMiddleware(
     media: RpcMedia,
     prepare: PrepareRequest,
   ): void => {
-    // Express has added its own methods to both objects.
-    const { request, response } = exchange as Http1Exchange & {
-      readonly request: Request;
-      readonly response: Response;
-    };
+    // Express has added its own methods.
+    const { request } = exchange as Http1Exchange & { readonly request: Request };
     serveExchange(
       exchange,
       {
@@ -54,12 +49,25 @@ export function createConnectMiddleware(
           if (media.protocol !== "connect") {
             request.headers["content-type"] = `application/${media.protocol}+${media.format}`;
           }
-          await respondReserving(
-            { exchange: exchange as Http1Exchange, response, permit, media, libraryCall },
-            (failed) =>
-              // Called only if the middleware fails: paths of no rpc do not get here.
-              middleware(request, response, failed as NextFunction),
-          );
+          const out = new LibraryResponse();
+          exchange.onClose(() => out.abort());
+          try {
+            middleware(request, out as unknown as Response, () => undefined);
+            await out.started();
+            await sendLibraryResponse(
+              exchange,
+              { status: out.status, header: out.header, body: out.iterator({ destroyOnReturn: false }) },
+              media,
+              permit,
+            );
+          } catch (error) {
+            if (!exchange.isClosed) {
+              throw error;
+            }
+          } finally {
+            out.abort();
+          }
+          permit.recordOutcome(libraryCall.failure);
           return undefined;
         },
         reject: (failure, headers) => createCallError(exchange, failure, headers, media),
@@ -103,82 +111,34 @@ function withMessage({ path, query }: Exchange, message: Buffer): string {
   return `${path}?${parameters.toString()}`;
 }
 
-interface MeteredResponse {
-  readonly exchange: Http1Exchange;
-  readonly response: Response;
-  readonly permit: Permit;
-  readonly media: RpcMedia;
-  readonly libraryCall: LibraryCall;
-}
+/** Response of the library, in the form in which its middleware writes it. The node reads and sends it. */
+class LibraryResponse extends PassThrough {
+  headersSent = false;
+  status = 200;
+  readonly header = new Headers();
 
-type Sent = (error?: Error | null) => void;
+  constructor() {
+    super({ highWaterMark: 1 });
+    this.on("error", () => undefined);
+  }
 
-/**
- * Runs a library that writes the response, and reserves bytes for each piece until it is sent. Headers are delayed
- * until the first piece has its reservation, so that an error response is still possible. Resolves when the response is
- * sent or the client has disconnected.
- *
- * @throws RpcError if no bytes can be reserved for the first piece.
- */
-async function respondReserving(
-  { exchange, response, permit, media, libraryCall }: MeteredResponse,
-  run: (failed: (error: unknown) => void) => void,
-): Promise<void> {
-  // Earlier handlers may have wrapped these methods.
-  const write = response.write.bind(response) as (piece: Uint8Array, encoding: string, sent: Sent) => boolean;
-  const end = response.end.bind(response) as () => Response;
-  const writeHead = response.writeHead.bind(response);
-  let head: { readonly status: number; readonly headers?: OutgoingHttpHeaders | undefined } | undefined;
-  const start = (): void => {
-    if (head !== undefined) {
-      response.writeHead = writeHead;
-      const headers = [...libraryHeaders(exchange, permit), ...flat(head.headers ?? {})];
-      exchange.start(head.status, media.isText ? encodeText.headers(headers) : headers);
-      head = undefined;
+  writeHead(status: number, headers: OutgoingHttpHeaders = {}): this {
+    this.headersSent = true;
+    this.status = status;
+    for (const [name, value] of Object.entries(headers)) {
+      [value].flat().forEach((item) => this.header.append(name, String(item)));
     }
-  };
-  await new Promise<void>((resolve, reject) => {
-    const fail = (error: unknown): void => {
-      Object.assign(response, { write, end, writeHead });
-      reject(error as Error);
-    };
-    response.writeHead = (status: number, headers: unknown) => {
-      head = { status, headers: headers as OutgoingHttpHeaders | undefined };
-      return response;
-    };
-    response.write = (piece: Uint8Array, _encoding: unknown, done?: Sent) => {
-      const bytes = media.isText ? encodeText.piece(piece) : piece;
-      try {
-        permit.reserveResponseBytes(bytes.length);
-      } catch (error) {
-        fail(error);
-        // The library reports nothing for a response that was aborted.
-        throw new ConnectError("The memory limit is reached.", Code.Aborted);
-      }
-      start();
-      const sent: Sent = (error) => {
-        permit.releaseResponseBytes(bytes.length);
-        done?.(error);
-      };
-      return (write as (piece: Uint8Array, encoding: string, sent: typeof done) => boolean).call(
-        response,
-        bytes,
-        "binary",
-        sent,
-      );
-    };
-    response.end = () => {
-      permit.recordOutcome(libraryCall.failure);
-      start();
-      return end();
-    };
-    response.once("close", resolve);
-    run(fail);
-  });
-}
+    this.emit("head");
+    return this;
+  }
 
-function flat(headers: OutgoingHttpHeaders): string[] {
-  return Object.entries(headers).flatMap(([name, value]) =>
-    (Array.isArray(value) ? value : [value]).flatMap((item) => (item === undefined ? [] : [name, String(item)])),
-  );
+  /** Resolves when the headers are written, or the response is aborted. */
+  async started(): Promise<void> {
+    await new Promise<void>((resolve) => this.once("head", resolve).once("close", resolve));
+  }
+
+  /** Stops the library. It reports nothing for a response that was aborted. */
+  abort(): void {
+    this.destroy(new ConnectError("The response has ended.", Code.Aborted));
+  }
 }

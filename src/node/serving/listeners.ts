@@ -8,9 +8,7 @@ import { createMetricsPage } from "../../metrics/page.js";
 import { parseConnectionString } from "../../peers/address-book/endpoint.js";
 import { createExplorerPages, createStatusPages } from "../../rpc/http/html-pages.js";
 import { handleNodeCall } from "../../rpc/node-call/node-call.js";
-import { bindPort } from "../../rpc/port/bind-port.js";
-import type { RpcListener } from "../../rpc/port/listen.js";
-import { createSmallServer } from "../../rpc/port/small-server.js";
+import { bindPort, createSmallServer, type RpcListener } from "../../rpc/port/listen.js";
 import type { NodeApplication } from "../../express/application.js";
 import {
   type ApplicationDeps,

@@ -3,11 +3,11 @@
  * literals with missing fields at any depth. They use no reflection per call. Each field caches the bytes of its last
  * value if that is an immutable message, list or map (src/base/caches/immutable.ts).
  */
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { ScalarType } from "@bufbuild/protobuf";
 import { isImmutable } from "../../base/caches/immutable.js";
 import { BinaryWriter } from "./binary-writer.js";
+import { isLong } from "./fields.js";
 
 /** Encodes a message as bytes. */
 export type BinaryEncoder = (message: object) => Buffer;
@@ -32,7 +32,7 @@ export function binaryEncoder(desc: DescMessage): BinaryEncoder {
   return (message) => {
     writer.reset();
     fields.write(message as Fields);
-    return writer.copy();
+    return writer.copyFrom(0);
   };
 }
 
@@ -78,8 +78,7 @@ function compileField(field: DescField): WriteFields {
       const write = elementWriter(field, field.number);
       return cacheImmutable(key, (message) => write(message[key] as never));
     }
-    case "scalar":
-    case "enum": {
+    default: {
       const write = elementWriter(field, field.number);
       const isImplicit = field.presence === FeatureSet_FieldPresence.IMPLICIT;
       return (message) => {
@@ -135,7 +134,7 @@ function compileList(field: DescField & { fieldKind: "list" }, key: string): Wri
     };
   }
   const tag = (field.number << 3) | WireType.LengthDelimited;
-  const write = scalarWriter(field.scalar ?? ScalarType.INT32);
+  const [, write] = scalars[field.scalar ?? ScalarType.INT32];
   return (message) => {
     const values = message[key] as readonly never[];
     if (values.length > 0) {
@@ -151,9 +150,9 @@ function compileList(field: DescField & { fieldKind: "list" }, key: string): Wri
 
 function compileMap(field: DescField & { fieldKind: "map" }, key: string): WriteFields {
   const tag = (field.number << 3) | WireType.LengthDelimited;
-  const keyTag = (1 << 3) | wireTypeOf(field.mapKey);
+  const [keyType, writeKey] = scalars[field.mapKey];
+  const keyTag = (1 << 3) | keyType;
   const toKey = mapKeyParser(field.mapKey);
-  const writeKey = scalarWriter(field.mapKey);
   const writeValue = elementWriter(field, 2);
   return (message) => {
     const entries = message[key] as Readonly<Record<string, never>>;
@@ -169,20 +168,13 @@ function compileMap(field: DescField & { fieldKind: "map" }, key: string): Write
 }
 
 function mapKeyParser(type: ScalarType): (name: string) => unknown {
-  switch (type) {
-    case ScalarType.STRING:
-      return (name) => name;
-    case ScalarType.BOOL:
-      return (name) => name === "true";
-    case ScalarType.INT64:
-    case ScalarType.SINT64:
-    case ScalarType.UINT64:
-    case ScalarType.FIXED64:
-    case ScalarType.SFIXED64:
-      return BigInt;
-    default:
-      return Number;
+  if (type === ScalarType.STRING) {
+    return (name) => name;
   }
+  if (type === ScalarType.BOOL) {
+    return (name) => name === "true";
+  }
+  return isLong(type) ? BigInt : Number;
 }
 
 /** Returns a function that writes tag and value of one element: a singular value, a list item, or a map value. */
@@ -197,61 +189,32 @@ function elementWriter(field: DescField, number: number): WriteValue {
       writer.join(start);
     };
   }
-  const type = field.scalar ?? ScalarType.INT32;
-  const tag = (number << 3) | wireTypeOf(type);
-  const write = scalarWriter(type);
+  const [wireType, write] = scalars[field.scalar ?? ScalarType.INT32];
+  const tag = (number << 3) | wireType;
   return (value) => {
     writer.varint32(tag);
     write(value);
   };
 }
 
-function wireTypeOf(type: ScalarType): WireType {
-  switch (type) {
-    case ScalarType.STRING:
-    case ScalarType.BYTES:
-      return WireType.LengthDelimited;
-    case ScalarType.DOUBLE:
-    case ScalarType.FIXED64:
-    case ScalarType.SFIXED64:
-      return WireType.Fixed64;
-    case ScalarType.FLOAT:
-    case ScalarType.FIXED32:
-    case ScalarType.SFIXED32:
-      return WireType.Fixed32;
-    default:
-      return WireType.Varint;
-  }
-}
-
-function scalarWriter(type: ScalarType): WriteValue {
-  switch (type) {
-    case ScalarType.STRING:
-      return (value: string) => writer.string(value);
-    case ScalarType.BYTES:
-      return (value: Uint8Array) => writer.bytes(value);
-    case ScalarType.BOOL:
-      return (value: boolean) => writer.varint32(value ? 1 : 0);
-    case ScalarType.INT32:
-      return (value: number) => writer.int32(value);
-    case ScalarType.UINT32:
-      return (value: number) => writer.varint32(value);
-    case ScalarType.SINT32:
-      return (value: number) => writer.varint32((value << 1) ^ (value >> 31));
-    case ScalarType.INT64:
-    case ScalarType.UINT64:
-      return (value: bigint) => writer.varint64(value);
-    case ScalarType.SINT64:
-      return (value: bigint) => writer.varint64(BigInt.asUintN(64, (value << 1n) ^ (value >> 63n)));
-    case ScalarType.FIXED32:
-    case ScalarType.SFIXED32:
-      return (value: number) => writer.fixed32(value);
-    case ScalarType.FIXED64:
-    case ScalarType.SFIXED64:
-      return (value: bigint) => writer.fixed64(value);
-    case ScalarType.FLOAT:
-      return (value: number) => writer.float(value);
-    case ScalarType.DOUBLE:
-      return (value: number) => writer.double(value);
-  }
-}
+/** Wire type and writer of each scalar type. */
+const scalars: Readonly<Record<ScalarType, readonly [wireType: WireType, write: WriteValue]>> = {
+  [ScalarType.STRING]: [WireType.LengthDelimited, (value: string) => writer.string(value)],
+  [ScalarType.BYTES]: [WireType.LengthDelimited, (value: Uint8Array) => writer.bytes(value)],
+  [ScalarType.BOOL]: [WireType.Varint, (value: boolean) => writer.varint32(value ? 1 : 0)],
+  [ScalarType.INT32]: [WireType.Varint, (value: number) => writer.int32(value)],
+  [ScalarType.UINT32]: [WireType.Varint, (value: number) => writer.varint32(value)],
+  [ScalarType.SINT32]: [WireType.Varint, (value: number) => writer.varint32((value << 1) ^ (value >> 31))],
+  [ScalarType.INT64]: [WireType.Varint, (value: bigint) => writer.varint64(value)],
+  [ScalarType.UINT64]: [WireType.Varint, (value: bigint) => writer.varint64(value)],
+  [ScalarType.SINT64]: [
+    WireType.Varint,
+    (value: bigint) => writer.varint64(BigInt.asUintN(64, (value << 1n) ^ (value >> 63n))),
+  ],
+  [ScalarType.FIXED32]: [WireType.Fixed32, (value: number) => writer.fixed32(value)],
+  [ScalarType.SFIXED32]: [WireType.Fixed32, (value: number) => writer.fixed32(value)],
+  [ScalarType.FLOAT]: [WireType.Fixed32, (value: number) => writer.float(value)],
+  [ScalarType.FIXED64]: [WireType.Fixed64, (value: bigint) => writer.fixed64(value)],
+  [ScalarType.SFIXED64]: [WireType.Fixed64, (value: bigint) => writer.fixed64(value)],
+  [ScalarType.DOUBLE]: [WireType.Fixed64, (value: number) => writer.double(value)],
+};

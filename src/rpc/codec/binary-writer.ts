@@ -22,11 +22,6 @@ export class BinaryWriter {
     }
   }
 
-  /** Returns a copy of everything written. */
-  copy(): Buffer {
-    return Buffer.from(this.#buffer.subarray(0, this.#end));
-  }
-
   /** Returns the number of bytes written, as an argument for {@link copyFrom}. */
   position(): number {
     return this.#end;
@@ -38,7 +33,7 @@ export class BinaryWriter {
   }
 
   /** Writes encoded bytes unchanged. */
-  encoded(bytes: Buffer): void {
+  encoded(bytes: Uint8Array): void {
     this.#ensure(bytes.length);
     this.#buffer.set(bytes, this.#end);
     this.#end += bytes.length;
@@ -114,9 +109,7 @@ export class BinaryWriter {
   /** Writes the length and the bytes. */
   bytes(value: Uint8Array): void {
     this.varint32(value.length);
-    this.#ensure(value.length);
-    this.#buffer.set(value, this.#end);
-    this.#end += value.length;
+    this.encoded(value);
   }
 
   /** Writes the length and the text in UTF-8. Lone surrogates become U+FFFD. */

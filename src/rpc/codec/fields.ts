@@ -64,9 +64,9 @@ const integerBits: Readonly<Partial<Record<ScalarType, number>>> = {
   [ScalarType.FIXED64]: 64,
 };
 
-/** Returns true if a number has 64 bits, and is therefore a bigint in messages. */
-export function isLong({ scalar }: DescField): boolean {
-  return Math.abs(integerBits[scalar!] ?? 0) === 64;
+/** Returns true if a type is an integer of 64 bits, which is a bigint in messages. */
+export function isLong(type: ScalarType | undefined): boolean {
+  return Math.abs(integerBits[type!] ?? 0) === 64;
 }
 
 /** Text form in requests (`gatehouse.annotations.v1.form`). */

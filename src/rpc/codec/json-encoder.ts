@@ -7,6 +7,7 @@
  * cached as long as the message exists. Other fields cache the text of their last value.
  */
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
+import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
 import { omit_when_unset, raw_json, unwrap } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { isImmutable } from "../../base/caches/immutable.js";
 import { enumNames } from "./fields.js";
@@ -26,18 +27,7 @@ const compiled = new WeakMap<DescMessage, { encode: EncodeValue }>();
 /** Returns the encoder of a message, compiled once per descriptor. */
 export function jsonEncoder(desc: DescMessage): JsonEncoder {
   const message = messageEncoder(desc);
-  const texts = new WeakMap<object, string>();
-  return (value) => {
-    if (!isImmutable(value)) {
-      return message.encode(value as never);
-    }
-    let text = texts.get(value);
-    if (text === undefined) {
-      text = message.encode(value as never);
-      texts.set(value, text);
-    }
-    return text;
-  };
+  return cacheTexts((value) => message.encode(value)) as JsonEncoder;
 }
 
 /** Returns an encoder that writes the value of one field as the entire body (`response_body`). */
@@ -116,39 +106,21 @@ function memberStart(field: DescField): string {
 function fieldEncoder(field: DescField): (value: unknown) => string | undefined {
   const encode = elementEncoder(field);
   switch (field.fieldKind) {
-    case "list": {
-      const empty = getOption(field, omit_when_unset) ? undefined : "[]";
-      const encodeItem = field.message === undefined ? encode : cacheItems(encode);
-      return cacheImmutable((values: readonly never[]) => encodeList(values, encodeItem) ?? empty, empty);
-    }
+    case "list":
     case "map": {
-      const empty = getOption(field, omit_when_unset) ? undefined : "{}";
-      return cacheImmutable((entries: Readonly<Record<string, never>>) => encodeMap(entries, encode) ?? empty, empty);
+      const [encodeItems, empty] =
+        field.fieldKind === "map" ? [mapEncoder(encode), "{}"] : [listEncoder(field, encode), "[]"];
+      const unset = getOption(field, omit_when_unset) ? undefined : empty;
+      return cacheImmutable((items: never) => encodeItems(items) ?? unset, unset);
     }
     case "message":
       return cacheImmutable(encode, mayBeUnset(field) ? undefined : encode({} as never));
     case "scalar":
     case "enum": {
-      const unset = mayBeUnset(field) ? undefined : zeroText(field, encode);
+      const zero = field.enum === undefined ? scalarZeroValue(field.scalar, false) : 0;
+      const unset = mayBeUnset(field) ? undefined : encode(zero as never);
       return (value) => (value === undefined ? unset : encode(value as never));
     }
-  }
-}
-
-function zeroText(field: DescField, encode: EncodeValue): string {
-  if (getOption(field, raw_json)) {
-    return "null";
-  }
-  switch (field.scalar) {
-    case ScalarType.STRING:
-    case ScalarType.BYTES:
-      return '""';
-    case ScalarType.BOOL:
-      return "false";
-    case undefined:
-      return encode(0 as never);
-    default:
-      return "0";
   }
 }
 
@@ -175,8 +147,8 @@ function cacheImmutable(
   };
 }
 
-/** Caches the texts of immutable list items, because successive versions of a list share most items. */
-function cacheItems(encode: EncodeValue): EncodeValue {
+/** Caches the texts of immutable messages. Successive versions of a list share most items. */
+function cacheTexts(encode: EncodeValue): EncodeValue {
   const texts = new WeakMap<object, string>();
   return (item: never) => {
     let text = texts.get(item);
@@ -196,20 +168,27 @@ function flatten(text: string): string {
   return Buffer.from(text, "utf8").toString("utf8");
 }
 
-function encodeList(values: readonly never[], encode: EncodeValue): string | undefined {
-  let text = "";
-  for (let i = 0; i < values.length; i++) {
-    text += `${text === "" ? "[" : ","}${encode(values[i]!)}`;
-  }
-  return text === "" ? undefined : `${text}]`;
+/** Returns the encoder of a list; undefined if it is empty. */
+function listEncoder(field: DescField, encode: EncodeValue): (values: readonly never[]) => string | undefined {
+  const encodeItem = field.message === undefined ? encode : cacheTexts(encode);
+  return (values) => {
+    let text = "";
+    for (let i = 0; i < values.length; i++) {
+      text += `${text === "" ? "[" : ","}${encodeItem(values[i]!)}`;
+    }
+    return text === "" ? undefined : `${text}]`;
+  };
 }
 
-function encodeMap(entries: Readonly<Record<string, never>>, encode: EncodeValue): string | undefined {
-  let text = "";
-  for (const name of Object.keys(entries)) {
-    text += `${text === "" ? "{" : ","}${encodeString(name)}:${encode(entries[name]!)}`;
-  }
-  return text === "" ? undefined : `${text}}`;
+/** Returns the encoder of a map; undefined if it is empty. */
+function mapEncoder(encode: EncodeValue): (entries: Readonly<Record<string, never>>) => string | undefined {
+  return (entries) => {
+    let text = "";
+    for (const name of Object.keys(entries)) {
+      text += `${text === "" ? "{" : ","}${encodeString(name)}:${encode(entries[name]!)}`;
+    }
+    return text === "" ? undefined : `${text}}`;
+  };
 }
 
 /** Returns the encoder of one element: a singular value, a list item, or a map value. */

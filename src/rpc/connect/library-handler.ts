@@ -2,19 +2,29 @@
  * Calls that the Connect library serves: streams of every protocol, gRPC-Web, and compressed calls. Functions, gate and
  * error catalog are the same as in every other protocol.
  */
+import { type DescMethod, toJsonString } from "@bufbuild/protobuf";
 import { createConnectRouter } from "@connectrpc/connect";
 import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { Readable } from "node:stream";
+import { readJsonText } from "../codec/json-request.js";
+import { requestDecoder } from "../codec/request-rules.js";
 import type { RpcError } from "../errors.js";
 import type { HttpResponse, Exchange } from "../exchange/exchange.js";
 import { corsHeaders, errorHeaders, privateHeaders } from "../exchange/responses.js";
-import { longTimeouts, type RpcMedia, type ServeRpc } from "../exchange/rpc-requests.js";
+import {
+  firstPrefix,
+  longTimeouts,
+  maxMessageBytes,
+  readOnlyMessage,
+  type RpcMedia,
+  type ServeRpc,
+  writeEnvelope,
+} from "../exchange/rpc-requests.js";
 import { serveExchange } from "../exchange/serve.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
 import { statusFields } from "../grpc-status.js";
-import type { Call } from "../service.js";
+import type { Call, ServedMethod } from "../service.js";
 import { streamError, unaryError } from "./connect-error.js";
-import { encodeText } from "./grpc-web-text.js";
-import { readLibraryBody } from "./library-body.js";
 import { connectRoutes, createLibraryCall, libraryOptions, type LibraryCall, valuesOf } from "./routes.js";
 
 export function createLibraryHandler(deps: ProtocolDeps): ServeRpc {
@@ -33,7 +43,7 @@ export function createLibraryHandler(deps: ProtocolDeps): ServeRpc {
           const libraryCall = createLibraryCall(exchange.requestId, served, media);
           const body = await readLibraryBody(exchange, served, media, permit);
           const response = await handle(toRequest(exchange, media, call, libraryCall, body));
-          await send(exchange, response, media, permit);
+          await sendLibraryResponse(exchange, response, media, permit);
           permit.recordOutcome(libraryCall.failure);
           return undefined;
         },
@@ -75,13 +85,14 @@ function toRequest(
 }
 
 /** Writes the library's response, each piece after the one before has been sent. */
-async function send(
+export async function sendLibraryResponse(
   exchange: Exchange,
   { status, header, body, trailer }: Awaited<ReturnType<UniversalHandler>>,
   media: RpcMedia,
   permit: Permit,
 ): Promise<void> {
-  const headers = libraryHeaders(exchange, permit);
+  const headers = ["X-Request-Id", exchange.requestId, ...corsHeaders, ...permit.headers];
+  headers.push(...(exchange.method === "GET" ? privateHeaders : []));
   header?.forEach((value, name) => headers.push(name, value));
   const start = (): void => exchange.start(status, media.isText ? encodeText.headers(headers) : headers);
   for await (const piece of body ?? []) {
@@ -95,11 +106,6 @@ async function send(
   const trailers: string[] = [];
   trailer?.forEach((value, name) => trailers.push(name, value));
   exchange.finish(trailers);
-}
-
-/** Returns the additional headers of a library response: a flat list of names and values. */
-export function libraryHeaders({ requestId, method }: Exchange, { headers }: Permit): string[] {
-  return ["X-Request-Id", requestId, ...corsHeaders, ...headers, ...(method === "GET" ? privateHeaders : [])];
 }
 
 /** Returns the error response of a call that was rejected by the gate, or that failed outside the library. */
@@ -119,3 +125,61 @@ export function createCallError(
     ? { status: 200, headers: contentType, trailers: fields }
     : { status: 200, headers: [...contentType, ...corsHeaders, ...headers, ...fields, ...errorHeaders(failure)] };
 }
+
+/**
+ * Reads the body. A single message is buffered and validated first, so that the errors are the same in every protocol.
+ * JSON is rewritten, because the library does not know the words that requests may use instead of numbers.
+ *
+ * @throws RpcError
+ */
+export async function readLibraryBody(
+  exchange: Exchange,
+  { desc }: ServedMethod,
+  { isStream, isText, format }: RpcMedia,
+  permit: Permit,
+): Promise<AsyncIterable<Uint8Array>> {
+  if (desc.methodKind === "bidi_streaming" && !isText) {
+    return exchange.readChunks();
+  }
+  if (!isStream) {
+    return Readable.from([await exchange.readBytes(maxMessageBytes, permit)]);
+  }
+  const sent = await exchange.readBytes(2 * maxMessageBytes, permit, isText ? undefined : firstPrefix);
+  const body = isText ? decodeText(sent) : sent;
+  // Only the library can read compressed messages.
+  if (body[0] !== 0) {
+    return Readable.from([body]);
+  }
+  return Readable.from([writeEnvelope(0, checkMessage(desc, format, readOnlyMessage(body)))]);
+}
+
+/**
+ * Validates a message as in every other protocol, and returns it in the form that the library reads.
+ *
+ * @throws RpcError INVALID_REQUEST
+ */
+export function checkMessage({ input }: DescMethod, format: RpcMedia["format"], bytes: Uint8Array): Buffer {
+  if (format === "proto") {
+    requestDecoder(input)(bytes);
+    return Buffer.from(bytes);
+  }
+  const message = readJsonText(input, Buffer.from(bytes).toString("utf8"));
+  return Buffer.from(toJsonString(input, message as never));
+}
+
+/**
+ * Decodes the body of gRPC-Web text mode, for clients that read only text: base64 of separately padded pieces. Node.js
+ * alone would stop at the first padding.
+ */
+function decodeText(text: Buffer): Buffer {
+  const pieces = text.toString("latin1").match(/[^=]+={0,2}/g) ?? [];
+  return Buffer.concat(pieces.map((piece) => Buffer.from(piece, "base64")));
+}
+
+const encodeText = {
+  piece: (bytes: Uint8Array): Buffer => Buffer.from(Buffer.from(bytes).toString("base64")),
+
+  /** Returns the headers with the content type of text mode: a flat list of names and values. */
+  headers: (list: readonly string[]): string[] =>
+    list.map((item) => item.replace(/^application\/grpc-web\b(?!-text)/, "application/grpc-web-text")),
+};

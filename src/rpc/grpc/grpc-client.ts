@@ -11,15 +11,13 @@ import {
   type MessageInitShape,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import type { Client, ClientReadableStream, ServiceError } from "@grpc/grpc-js";
+import type { Client, ClientReadableStream, Interceptor, ServiceError } from "@grpc/grpc-js";
 import { isIPv6 } from "node:net";
 import { StatusSchema } from "../../../gen/google/rpc/status_pb.js";
 import type { TlsCredentials } from "../../base/crypto/certificate.js";
 import { CallError, type ChannelTarget, type OpenChannel } from "../channel.js";
 import { binaryEncoder } from "../codec/binary-encoder.js";
-import { grpcJs } from "./grpc-js.js";
-import { type ReadAheadLimit, limitReadAhead } from "./read-ahead-limit.js";
-import { credentialsFor, findPeer, serverNameOf } from "./pinned-peer.js";
+import { credentialsFor, findPeer, grpcJs, serverNameOf } from "./pinned-peer.js";
 
 /** Limit on a message in bytes: a block and the data sent with it. */
 const maxMessageBytes = 8 * 1024 * 1024;
@@ -34,7 +32,7 @@ export function createGrpcClient(tls: TlsCredentials | undefined): OpenChannel {
     const peer = tls && (await findPeer(target, tls, untilMs));
     const { Client, credentials } = grpcJs();
     const client = new Client(
-      addressOf(target),
+      isIPv6(target.ip) ? `ipv6:[${target.ip}]:${target.port}` : `ipv4:${target.ip}:${target.port}`,
       tls && peer ? credentialsFor(peer, tls) : credentials.createInsecure(),
       optionsFor(target),
     );
@@ -45,10 +43,6 @@ export function createGrpcClient(tls: TlsCredentials | undefined): OpenChannel {
       close: () => client.close(),
     };
   };
-}
-
-function addressOf({ ip, port }: ChannelTarget): string {
-  return isIPv6(ip) ? `ipv6:[${ip}]:${port}` : `ipv4:${ip}:${port}`;
 }
 
 function optionsFor(target: ChannelTarget) {
@@ -74,23 +68,15 @@ async function callUnary<I extends DescMessage, O extends DescMessage>(
   deadline: number,
 ): Promise<MessageShape<O>> {
   const bytes = binaryEncoder(method.input)(request as object);
-  const { Metadata } = grpcJs();
+  const metadata = new (grpcJs().Metadata)();
   const response = await new Promise<Buffer>((resolve, reject) => {
-    client.makeUnaryRequest(
-      pathOf(method),
-      passThrough,
-      passThrough,
-      bytes,
-      new Metadata(),
-      { deadline },
-      (error, received) => {
-        if (error !== null || received === undefined) {
-          reject(toCallError(error ?? {}));
-        } else {
-          resolve(received);
-        }
-      },
-    );
+    client.makeUnaryRequest(pathOf(method), same, same, bytes, metadata, { deadline }, (error, received) => {
+      if (error !== null || received === undefined) {
+        reject(toCallError(error ?? {}));
+      } else {
+        resolve(received);
+      }
+    });
   });
   return decodeResponse(method, response);
 }
@@ -105,17 +91,10 @@ async function* callStream<I extends DescMessage, O extends DescMessage>(
     return;
   }
   const bytes = binaryEncoder(method.input)(request as object);
-  const { Metadata } = grpcJs();
+  const metadata = new (grpcJs().Metadata)();
   const readAhead = limitReadAhead();
   const options = { interceptors: [readAhead.interceptor] };
-  const stream = client.makeServerStreamRequest(
-    pathOf(method),
-    passThrough,
-    passThrough,
-    bytes,
-    new Metadata(),
-    options,
-  );
+  const stream = client.makeServerStreamRequest(pathOf(method), same, same, bytes, metadata, options);
   // The reading loop throws errors. Ignore errors that arrive after reading has ended.
   stream.on("error", () => undefined);
   const cancel = (): void => stream.cancel();
@@ -133,7 +112,7 @@ async function* callStream<I extends DescMessage, O extends DescMessage>(
 /** Yields the messages of a stream. Converts only errors of the stream to CallError, not errors of its consumer. */
 async function* withCallErrors(
   stream: ClientReadableStream<Buffer>,
-  readAhead: Pick<ReadAheadLimit, "request">,
+  readAhead: ReturnType<typeof limitReadAhead>,
 ): AsyncGenerator<Buffer, void> {
   try {
     readAhead.request();
@@ -146,7 +125,41 @@ async function* withCallErrors(
   }
 }
 
-const passThrough = (bytes: Buffer): Buffer => bytes;
+/**
+ * Creates a read-ahead limit of one message for a stream. By default grpc-js reads 16 messages ahead, regardless of
+ * size. For large blocks that is a quarter of a small node's memory.
+ */
+function limitReadAhead() {
+  let isRequested = false;
+  let deliver: (() => void) | undefined;
+  const interceptor: Interceptor = (options, nextCall) =>
+    new (grpcJs().InterceptingCall)(nextCall(options), {
+      start(metadata, _, next) {
+        next(metadata, {
+          onReceiveMessage(message: unknown, next: (message: unknown) => void) {
+            deliver = () => next(message);
+            deliverRequested();
+          },
+        });
+      },
+    });
+  function deliverRequested(): void {
+    if (isRequested && deliver !== undefined) {
+      const deliverNext = deliver;
+      isRequested = false;
+      deliver = undefined;
+      deliverNext();
+    }
+  }
+  /** Requests one more message: the one that waits, or the next to arrive. */
+  function request(): void {
+    isRequested = true;
+    deliverRequested();
+  }
+  return { interceptor, request };
+}
+
+const same = (bytes: Buffer): Buffer => bytes;
 
 function pathOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;

@@ -3,13 +3,16 @@
  * their issuer. The certificate at an address is therefore fetched first. The channel then trusts only this
  * certificate, also after reconnects.
  */
-import type { ChannelCredentials } from "@grpc/grpc-js";
+import type * as GrpcJs from "@grpc/grpc-js";
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { connect, createSecureContext, type TLSSocket } from "node:tls";
 import { identityOfCertificate, type TlsCredentials } from "../../base/crypto/certificate.js";
+import { lazyRequire } from "../../base/async/lazy-require.js";
 import { CallError, type ChannelTarget } from "../channel.js";
-import { grpcJs } from "./grpc-js.js";
+
+/** Library for calls to other nodes. Nodes without outgoing calls never load it. */
+export const grpcJs = lazyRequire<typeof GrpcJs>("@grpc/grpc-js");
 
 /** Peer found at an address. */
 export interface PinnedPeer {
@@ -53,7 +56,7 @@ export async function findPeer(target: ChannelTarget, own: TlsCredentials, until
 }
 
 /** Returns credentials of a channel that only accepts this peer. */
-export function credentialsFor({ identity, certificate }: PinnedPeer, own: TlsCredentials): ChannelCredentials {
+export function credentialsFor({ identity, certificate }: PinnedPeer, own: TlsCredentials): GrpcJs.ChannelCredentials {
   return grpcJs().ChannelCredentials.createFromSecureContext(
     createSecureContext({ ...own, ca: certificate, minVersion }),
     {

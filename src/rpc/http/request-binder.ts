@@ -199,7 +199,7 @@ function textReader(field: DescField, names: ReadonlyMap<number, string>): Parse
   }
   const range = rangeOf(field);
   if (range !== undefined) {
-    const isBigint = isLong(field);
+    const isBigint = isLong(field.scalar);
     const number: Parse = (text) => {
       const value = readInteger(text, range);
       return value === undefined || isBigint ? value : Number(value);

@@ -23,8 +23,7 @@ import { maxBodyBytes } from "../exchange/body.js";
 import { errorResponse } from "../exchange/responses.js";
 import { serveExchange } from "../exchange/serve.js";
 import { toReportedError, type ProtocolDeps } from "../gate.js";
-import type { RpcListener } from "../port/listen.js";
-import { createSmallServer } from "../port/small-server.js";
+import { createSmallServer, type RpcListener } from "../port/listen.js";
 import { type Call, type ServedMethod, withCaller } from "../service.js";
 import { createMcpTools, type McpTools, type McpToolsDeps } from "./mcp-tools.js";
 

@@ -2,31 +2,19 @@
  * HTTP/1.1 server of a port. This server owns the listening socket, because Node.js enforces timeouts only while
  * listening.
  */
-import { createServer, type RequestListener, type Server, type ServerOptions } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createHttpsServer, type ServerOptions as HttpsServerOptions } from "node:https";
 import type { Socket } from "node:net";
 import { RpcError } from "../errors.js";
 import { errorBody } from "../exchange/responses.js";
-
-/** Time limit for the first bytes and the headers of a request, and for a TLS handshake, in milliseconds. */
-export const headersWithinMs = 10_000;
-/** Time limit for a complete request, in milliseconds. */
-const requestWithinMs = 30_000;
-/** Time limit for an idle connection between requests, in milliseconds. */
-const keepAliveMs = 60_000;
+import { httpTimeouts } from "./listen.js";
 
 /** Creates the server. With `tls` it serves HTTPS. */
 export function createHttp1Server(listener: RequestListener, tls: HttpsServerOptions | undefined): Server {
-  const options: ServerOptions = {
-    headersTimeout: headersWithinMs,
-    requestTimeout: requestWithinMs,
-    keepAliveTimeout: keepAliveMs,
-    connectionsCheckingInterval: 2_000,
-  };
   const server =
     tls === undefined
-      ? createServer(options, listener)
-      : createHttpsServer({ ...options, ...tls, handshakeTimeout: headersWithinMs }, listener);
+      ? createServer(httpTimeouts, listener)
+      : createHttpsServer({ ...httpTimeouts, ...tls, handshakeTimeout: httpTimeouts.headersTimeout }, listener);
   server.on("clientError", handleClientError);
   return server;
 }
@@ -37,7 +25,7 @@ function handleClientError(error: NodeJS.ErrnoException, socket: Socket): void {
     socket.destroy();
     return;
   }
-  const failure = clientFailure(error.code);
+  const failure = clientFailures[error.code ?? ""] ?? invalidHttp;
   const body = errorBody(failure);
   socket.end(
     `HTTP/1.1 ${failure.kind.httpStatus} ${failure.reason}\r\nContent-Type: application/json; charset=utf-8\r\n` +
@@ -45,13 +33,9 @@ function handleClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   );
 }
 
-function clientFailure(code: string | undefined): RpcError {
-  switch (code) {
-    case "HPE_HEADER_OVERFLOW":
-      return new RpcError("HEADERS_TOO_LARGE", "The request line and headers are too large.");
-    case "ERR_HTTP_REQUEST_TIMEOUT":
-      return new RpcError("REQUEST_TIMEOUT", "The request did not arrive in time.");
-    default:
-      return new RpcError("INVALID_REQUEST", "The request is not valid HTTP.");
-  }
-}
+/** Errors of the HTTP parser by their codes. */
+const clientFailures: Readonly<Record<string, RpcError>> = {
+  HPE_HEADER_OVERFLOW: new RpcError("HEADERS_TOO_LARGE", "The request line and headers are too large."),
+  ERR_HTTP_REQUEST_TIMEOUT: new RpcError("REQUEST_TIMEOUT", "The request did not arrive in time."),
+};
+const invalidHttp = new RpcError("INVALID_REQUEST", "The request is not valid HTTP.");

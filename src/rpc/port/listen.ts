@@ -1,6 +1,9 @@
 /** Binding of ports and Unix sockets. */
+import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo, ListenOptions, Server } from "node:net";
 import type { TlsCredentials } from "../../base/crypto/certificate.js";
+import { errorMessage } from "../../base/errors/error-message.js";
+import { StartError } from "../../base/errors/start-error.js";
 
 /** Address to listen on: a port on a host, or the path of a Unix socket. */
 export type ListenAddress =
@@ -11,14 +14,6 @@ export type ListenAddress =
       readonly reusePort?: boolean;
     }
   | { readonly path: string };
-
-/**
- * Returns true if the age limit has passed. Adds up to 10 % at random, so that connections opened together do not all
- * end together.
- */
-export function isOld(sinceMs: number, ageMs: number): boolean {
-  return ageMs !== Infinity && performance.now() - sinceMs > ageMs * (1 + Math.random() / 10);
-}
 
 /** Listener that is not bound yet. */
 export interface RpcListener {
@@ -42,4 +37,66 @@ export function listenOn(server: Server, address: ListenAddress): Promise<number
       resolve("path" in address ? 0 : (server.address() as AddressInfo).port);
     });
   });
+}
+
+/** Timeouts of a `node:http` server, in milliseconds. */
+export const httpTimeouts = {
+  /** Time limit for the first bytes and the headers of a request. */
+  headersTimeout: 10_000,
+  /** Time limit for a complete request. */
+  requestTimeout: 30_000,
+  /** Time limit for an idle connection between requests. */
+  keepAliveTimeout: 60_000,
+  connectionsCheckingInterval: 2_000,
+};
+
+/** Creates an HTTP/1.1 server with one handler, without listening. */
+export function createSmallServer(handle: RequestListener): RpcListener {
+  const server = createServer(httpTimeouts, handle);
+  server.maxConnections = 1_000;
+  return {
+    listen: (address) => listenOn(server, address),
+    async drain(graceMs) {
+      const closeAll = setTimeout(() => server.closeAllConnections(), graceMs);
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      await closed;
+      clearTimeout(closeAll);
+    },
+  };
+}
+
+/** Limit on the ports tried after the requested one. */
+const maxDrift = 100;
+
+/**
+ * Binds a listener of the node to the requested port, or to the next free port if drift is allowed.
+ *
+ * @param option name of the option that sets the port, for the error message.
+ * @throws StartError
+ */
+export async function bindPort(
+  listener: Pick<RpcListener, "listen">,
+  { host, portDrift }: { readonly host: string; readonly portDrift: "allow" | "deny" },
+  requested: number,
+  option: string,
+): Promise<{ readonly requested: number; readonly actual: number }> {
+  const last = portDrift === "deny" || requested === 0 ? requested : Math.min(65_535, requested + maxDrift);
+  for (let port = requested; ; port++) {
+    try {
+      return { requested, actual: await listener.listen({ host, port }) };
+    } catch (error) {
+      const isTaken = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
+      if (isTaken && port < last) {
+        continue;
+      }
+      const remedy =
+        portDrift === "deny" ? `; choose another ${option}, or --port-drift allow` : ", and so are the ports after it";
+      throw new StartError(
+        isTaken
+          ? `Port ${requested} is taken${remedy}.`
+          : `Port ${requested} on ${host} cannot be bound: ${errorMessage(error)}.`,
+      );
+    }
+  }
 }

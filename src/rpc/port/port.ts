@@ -2,17 +2,15 @@
  * Port or Unix socket that serves HTTP/1.1 and HTTP/2, in cleartext or over TLS. The gate admits every connection, and
  * every request or stream becomes an exchange.
  */
-import type { Server } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
 import { Server as TlsServer, TLSSocket } from "node:tls";
 import { identityOfCertificate, type TlsCredentials } from "../../base/crypto/certificate.js";
 import type { Exchange } from "../exchange/exchange.js";
 import { Http1Exchange } from "../exchange/http1-exchange.js";
 import type { Connection, Gate } from "../gate.js";
-import { createOpenConnections, type OpenConnections, type OpenConnection } from "./open-connections.js";
-import { createHttp1Server, headersWithinMs } from "./http1-server.js";
-import { createHttp2Sessions, type Http2Sessions, penalizeResets } from "./http2-sessions.js";
-import { isOld, listenOn, type RpcListener } from "./listen.js";
+import { createHttp1Server } from "./http1-server.js";
+import { createHttp2Sessions, isOld, penalizeResets } from "./http2-sessions.js";
+import { httpTimeouts, listenOn, type RpcListener } from "./listen.js";
 import { type Accept, detectHttpVersion } from "./protocol-detection.js";
 
 /**
@@ -40,15 +38,29 @@ export interface PortDeps {
   readonly connectionAgeMs?: number | undefined;
 }
 
+/** Open connection, as admitted by the gate. */
+interface OpenConnection {
+  /** TCP connection, below TLS if TLS is used. */
+  readonly socket: Socket;
+  readonly connection: Connection;
+  /** True if the connection uses HTTP/2 or has carried a request. */
+  isUsed: boolean;
+  /** Time of admission, on the clock of `performance.now()`. */
+  readonly sinceMs: number;
+  /** HTTP/2 session; undefined for other connections. */
+  session: { close(): void } | undefined;
+}
+
 /** Creates the listener, not bound yet. */
 export function createPort(deps: PortDeps): RpcListener {
   const { handle, gate, nextRequestId, tls, isMutual = false, connectionAgeMs = Infinity } = deps;
-  const openConnections = createOpenConnections(gate);
+  const open = new Set<OpenConnection>();
+  const bySocket = new WeakMap<Socket, OpenConnection>();
   const http2 = createHttp2Sessions(handle, nextRequestId, connectionAgeMs);
   let isDraining = false;
   const server = createHttp1Server(
     (request, response) => {
-      const entry = openConnections.of(request.socket);
+      const entry = bySocket.get(request.socket)!;
       entry.isUsed = true;
       if (isDraining || isOld(entry.sinceMs, connectionAgeMs)) {
         response.shouldKeepAlive = false;
@@ -57,9 +69,74 @@ export function createPort(deps: PortDeps): RpcListener {
     },
     tls === undefined ? undefined : { ...tls, ...(isMutual ? mutualTls : { ALPNCallback: chooseProtocol }) },
   );
+  if (tls === undefined) {
+    acceptCleartext();
+  } else {
+    acceptTls();
+  }
 
-  /** Detects the HTTP version of an admitted connection. */
-  const detectVersion = (socket: Socket, entry: OpenConnection, acceptHttp1: Accept): void => {
+  function acceptCleartext(): void {
+    const acceptHttp1 = takeOver("connection", (socket) => {
+      const entry = admit(socket);
+      if (entry !== undefined) {
+        detectVersion(socket, entry, acceptHttp1);
+      }
+    });
+  }
+
+  function acceptTls(): void {
+    // TLS creates another socket, which shares only the remote address with the TCP socket.
+    const handshaking = new Map<string, OpenConnection>();
+    const startTls = takeOver("connection", (socket) => {
+      const entry = admit(socket);
+      if (entry !== undefined) {
+        const remoteEnd = remoteEndOf(socket);
+        handshaking.set(remoteEnd, entry);
+        socket.once("close", () => handshaking.get(remoteEnd) === entry && handshaking.delete(remoteEnd));
+        startTls(socket);
+      }
+    });
+    const acceptHttp1 = takeOver("secureConnection", (socket) => {
+      const entry = handshaking.get(remoteEndOf(socket));
+      if (entry === undefined || (isMutual && !identify(socket, entry.connection))) {
+        socket.destroy();
+        return;
+      }
+      bySocket.set(socket, entry);
+      detectVersion(socket, entry, acceptHttp1);
+    });
+    server.on("tlsClientError", (_error: Error, socket: Socket) => socket.destroy());
+  }
+
+  /** Replaces the listeners of a server event by another listener. Returns a function that calls the replaced ones. */
+  function takeOver(event: "connection" | "secureConnection", listener: Accept): Accept {
+    const listeners = server.listeners(event) as Accept[];
+    server.removeAllListeners(event);
+    server.on(event, listener);
+    return (socket) => listeners.forEach((accept) => accept.call(server, socket));
+  }
+
+  /** Admits a connection; returns undefined if the gate rejected it, and closes it then. */
+  function admit(socket: Socket): OpenConnection | undefined {
+    socket.on("error", () => socket.destroy());
+    const connection = gate.connect(socket.remoteAddress ?? "", () => close(entry));
+    if (connection === undefined) {
+      socket.destroy();
+      return undefined;
+    }
+    const sinceMs = performance.now();
+    const entry: OpenConnection = { socket, connection, isUsed: false, sinceMs, session: undefined };
+    open.add(entry);
+    bySocket.set(socket, entry);
+    socket.once("close", () => {
+      open.delete(entry);
+      connection.end();
+    });
+    return entry;
+  }
+
+  /** Detects the HTTP version of an admitted connection, and passes the connection on. */
+  function detectVersion(socket: Socket, entry: OpenConnection, acceptHttp1: Accept): void {
     const acceptHttp2 = (_: Socket, firstBytes: Buffer): void => {
       entry.isUsed = true;
       penalizeResets(firstBytes, entry.connection);
@@ -69,12 +146,12 @@ export function createPort(deps: PortDeps): RpcListener {
       }
       entry.session = http2.accept(socket, entry.connection);
     };
-    detectHttpVersion(socket, isMutual ? () => socket.destroy() : acceptHttp1, acceptHttp2, headersWithinMs);
-  };
-  if (tls === undefined) {
-    acceptCleartext(server, openConnections, detectVersion);
-  } else {
-    acceptTls(server, openConnections, detectVersion, isMutual);
+    const reject: Accept = () => socket.destroy();
+    detectHttpVersion(socket, isMutual ? reject : acceptHttp1, acceptHttp2, httpTimeouts.headersTimeout);
+  }
+
+  function closeThose(matches: (entry: OpenConnection) => boolean): void {
+    [...open].filter(matches).forEach(close);
   }
 
   return {
@@ -85,83 +162,38 @@ export function createPort(deps: PortDeps): RpcListener {
     async drain(graceMs) {
       isDraining = true;
       http2.drain();
-      await drainServer(server, { openConnections, http2 }, graceMs);
+      // The close() method of http.Server would close idle connections on which a request may be arriving.
+      const closed = new Promise<void>((resolve) => {
+        NetServer.prototype.close.call(server, () => resolve());
+      });
+      const closeIdle = setInterval(() => {
+        server.closeIdleConnections();
+        // Some connections admitted earlier detect HTTP/2 only now.
+        http2.drain();
+        closeThose(({ isUsed, socket }) => !isUsed && socket.bytesRead === 0);
+      }, lastRequestsWithinMs);
+      const closeUnused = setTimeout(() => closeThose(({ isUsed }) => !isUsed), firstRequestWithinMs);
+      const closeAll = setTimeout(() => closeThose(() => true), graceMs);
+      await closed;
+      clearInterval(closeIdle);
+      clearTimeout(closeUnused);
+      clearTimeout(closeAll);
+      server.close();
     },
   };
 }
 
-/** Detects the HTTP version of an admitted connection, and passes the connection to `acceptHttp1` or the HTTP/2 server. */
-type DetectVersion = (socket: Socket, entry: OpenConnection, acceptHttp1: Accept) => void;
-
-function acceptCleartext(server: Server, openConnections: OpenConnections, detectVersion: DetectVersion): void {
-  const acceptHttp1 = takeOver(server, "connection", (socket) => {
-    const entry = openConnections.admit(socket);
-    if (entry !== undefined) {
-      detectVersion(socket, entry, acceptHttp1);
-    }
-  });
-}
-
-function acceptTls(
-  server: Server,
-  openConnections: OpenConnections,
-  detectVersion: DetectVersion,
-  isMutual: boolean,
-): void {
-  // TLS creates another socket, which shares only the remote address with the TCP socket.
-  const handshaking = new Map<string, OpenConnection>();
-  const startTls = takeOver(server, "connection", (socket) => {
-    const entry = openConnections.admit(socket);
-    if (entry !== undefined) {
-      const remoteEnd = remoteEndOf(socket);
-      handshaking.set(remoteEnd, entry);
-      socket.once("close", () => handshaking.get(remoteEnd) === entry && handshaking.delete(remoteEnd));
-      startTls(socket);
-    }
-  });
-  const acceptHttp1 = takeOver(server, "secureConnection", (socket) => {
-    const entry = handshaking.get(remoteEndOf(socket));
-    if (entry === undefined || (isMutual && !identify(socket, entry.connection))) {
-      socket.destroy();
-      return;
-    }
-    openConnections.alias(socket, entry);
-    detectVersion(socket, entry, acceptHttp1);
-  });
-  server.on("tlsClientError", (_error: Error, socket: Socket) => socket.destroy());
-}
-
-interface Connections {
-  readonly openConnections: OpenConnections;
-  readonly http2: Http2Sessions;
-}
-
-async function drainServer(server: Server, { openConnections, http2 }: Connections, graceMs: number): Promise<void> {
-  // The close() method of http.Server would close idle connections on which a request may be arriving.
-  const closed = new Promise<void>((resolve) => {
-    NetServer.prototype.close.call(server, () => resolve());
-  });
-  const closeIdle = setInterval(() => {
-    server.closeIdleConnections();
-    // Some connections admitted earlier detect HTTP/2 only now.
-    http2.drain();
-    openConnections.abort(({ isUsed, socket }) => !isUsed && socket.bytesRead === 0);
-  }, lastRequestsWithinMs);
-  const closeUnused = setTimeout(() => openConnections.abort(({ isUsed }) => !isUsed), firstRequestWithinMs);
-  const abortAll = setTimeout(() => openConnections.abort(() => true), graceMs);
-  await closed;
-  clearInterval(closeIdle);
-  clearTimeout(closeUnused);
-  clearTimeout(abortAll);
-  server.close();
-}
-
-/** Replaces the listeners of a server event by another listener. Returns a function that calls the replaced ones. */
-function takeOver(server: Server, event: "connection" | "secureConnection", listener: Accept): Accept {
-  const listeners = server.listeners(event) as Accept[];
-  server.removeAllListeners(event);
-  server.on(event, listener);
-  return (socket) => listeners.forEach((accept) => accept.call(server, socket));
+/**
+ * Closes a connection, its session first. If only the socket were destroyed, the session would still open every stream
+ * of the last read.
+ *
+ * The session is closed, which rejects these streams, but not destroyed. Node.js 22.23 aborts the process with an
+ * assertion if a session is destroyed while it reads and the next frame ends a stream. The end of the socket destroys
+ * the session later.
+ */
+function close({ socket, session }: OpenConnection): void {
+  session?.close();
+  socket.destroy();
 }
 
 const mutualTls = {
