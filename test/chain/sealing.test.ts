@@ -4,7 +4,7 @@ import { markDatabaseError } from "../../src/base/errors/database-error-kind.js"
 import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import { type BlockExecutor, maxBlockCost } from "../../src/chain/transactions/executor.js";
-import { createBlockProducer, type BlockProducerDeps } from "../../src/chain/writer/block-producer.js";
+import { createProgressMonitor } from "../../src/node/chain/block-production.js";
 import { type State, stateIn } from "../../src/node/chain/transaction-executor.js";
 import { RpcError } from "../../src/rpc/errors.js";
 import { effectsOn, openTestMempool } from "../helpers/chain/chain.js";
@@ -13,7 +13,6 @@ import { genesisOf, testKey } from "../helpers/chain/keys.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { createPublic, signTransaction, testNetwork } from "../helpers/chain/transactions.js";
 import { countTurns } from "../helpers/process/heap.js";
-import { until } from "../helpers/nodes/until.js";
 import type { Engine } from "../../src/db/queries/dialects.js";
 
 const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
@@ -223,49 +222,29 @@ for (const engine of engines.names) {
   });
 }
 
-test("block production reports that it is stuck while transactions wait, and its next progress", async (t) => {
+test("block production reports that it is stuck while transactions wait, and its next progress", (t) => {
   const nothing = { block: undefined, rejected: new Map<string, string>(), deferredCount: 0 };
+  const busy = { ...nothing, deferredCount: 1 };
   const reports: (string | undefined)[] = [];
   let nowMs = 0;
-  let produce: BlockProducerDeps["produceBlock"] = () => Promise.resolve(nothing);
-  const producer = createBlockProducer({
-    produceBlock: () => produce(),
-    pauseMs: 1,
-    stuckAfterMs: 10_000,
-    nowMs: () => nowMs,
-    onError: () => undefined,
-    onStuck: (reason) => reports.push(reason),
-  });
-  t.teardown(() => producer.stop());
-  const someAttempts = async (): Promise<void> => {
-    let count = 0;
-    const inner = produce;
-    produce = () => {
-      count++;
-      return inner();
-    };
-    await until(() => Promise.resolve(count > 3));
-    produce = inner;
-  };
-  await someAttempts();
-  nowMs = 60_000;
-  await someAttempts();
-  t.deepEqual(reports, [], "an empty mempool counts as progress");
-  produce = () => Promise.resolve({ ...nothing, deferredCount: 1 });
-  await someAttempts();
-  nowMs = 71_000;
-  await someAttempts();
-  t.deepEqual(reports, ["No block could be produced for 10 s: a resource that its transactions need is busy."]);
-  produce = () => Promise.resolve({ ...nothing, rejected: new Map([["0x", ""]]), deferredCount: 1 });
-  await someAttempts();
-  t.is(reports.length, 2);
-  t.is(reports[1], undefined, "a rejection is progress");
-  produce = () => Promise.reject(new Error("no"));
-  await someAttempts();
-  nowMs = 90_000;
-  await someAttempts();
-  t.regex(reports[2]!, /block production fails/);
-  produce = () => Promise.resolve(nothing);
-  await someAttempts();
-  t.is(reports[3], undefined);
+  const record = createProgressMonitor(
+    () => nowMs,
+    (reason) => reports.push(reason),
+  );
+  for (const [atMs, outcome, ...expected] of [
+    [0, nothing],
+    // An empty mempool counts as progress, and so does a rejection.
+    [60_000, nothing],
+    [60_000, busy],
+    [71_000, busy, "No block could be produced for 10 s: a resource that its transactions need is busy."],
+    [72_000, { ...busy, rejected: new Map([["0x", ""]]) }, undefined],
+    [82_000, "failed"],
+    [90_000, "failed", "No block could be produced for 10 s: block production fails; see the log for the error."],
+    [91_000, nothing, undefined],
+    [99_000, undefined],
+  ] as const) {
+    nowMs = atMs;
+    record(outcome);
+    t.deepEqual(reports.splice(0), expected, `${atMs}`);
+  }
 });

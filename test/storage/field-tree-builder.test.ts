@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import test from "ava";
 import { type StorageOperation, StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
-import { createDocumentThread } from "../../src/node/chain/document-thread.js";
+import { createDocumentThread } from "../../src/node/chain/threads.js";
 import { createFieldTreeBuilder } from "../../src/storage/changes/field-tree-builder.js";
 import { buildFieldsHere } from "../../src/storage/programs/program-state.js";
 import type { BuildDocument, BuiltDocument } from "../../src/storage/programs/programs.js";

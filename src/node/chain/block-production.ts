@@ -2,15 +2,14 @@
  * Block production by a node that is the only authority. Produces blocks unless something prevents it, and reports the
  * reason if it produces none.
  */
+import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import type { BuildResult, AuthorityKey } from "../../chain/writer/block-builder.js";
 import type { Chain } from "../../chain/chain.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { HeadStatements } from "../../chain/writer/head-statements.js";
-import { createBlockProducer } from "../../chain/writer/block-producer.js";
 import type { SharedSubsystem } from "../../health/subsystems.js";
 import type { NodeCore } from "../lifecycle/core.js";
-import { createHeadSigner } from "./head-signer.js";
 import type { SnapshotSyncStatus } from "./snapshot-sync-status.js";
 
 /** Interval in milliseconds at which a block producer checks for pending transactions. */
@@ -62,13 +61,30 @@ export function startBlockProduction(
 
 /** Starts block production by the only authority. */
 function produceAlone(
-  core: Pick<NodeCore, "log" | "onShutdown" | "stateHeadEveryMs" | "subsystems">,
-  deps: BlockProductionDeps,
+  {
+    log,
+    onShutdown,
+    stateHeadEveryMs,
+    subsystems,
+  }: Pick<NodeCore, "log" | "onShutdown" | "stateHeadEveryMs" | "subsystems">,
+  { chain, heads, key, chainHealth, isSynced, whyUnknown, whyStopped, checkClock }: BlockProductionDeps,
 ): void {
-  const { log, onShutdown, subsystems } = core;
-  const { chain, key, chainHealth, isSynced, whyUnknown, whyStopped, checkClock } = deps;
-  const headSigner = createHeadSigner(core, deps);
+  /** Monotonic time of the last signed block or head. The first signed head is due immediately. */
+  let lastSignedMs = -Infinity;
   let waitReason: string | undefined;
+  const production = createErrorThrottle({
+    log,
+    fields: { subsystem: "chain" },
+    message: "A block could not be produced; retrying",
+    recoveryMessage: "Blocks are produced again",
+  });
+  const signing = createErrorThrottle({
+    log,
+    level: "warn",
+    fields: { subsystem: "chain" },
+    message: "The head could not be signed again; retrying",
+    recoveryMessage: "The head is signed again",
+  });
 
   /** Shows the reason for which block production waits. Logs the reason once for each wait. */
   function showWaiting(reason: string | undefined): void {
@@ -79,6 +95,23 @@ function produceAlone(
     waitReason = reason;
   }
 
+  /** Signs the latest head, if nothing was signed for a while: no newer block exists. After an error, the next call retries. */
+  async function signHeadIfDue(timeMs: number): Promise<void> {
+    const isDue = performance.now() - lastSignedMs >= stateHeadEveryMs;
+    // If the clock is behind the latest block, a signed head would add nothing to that block.
+    if (!isDue || timeMs < Number(chain.head()?.timestampMs ?? 0)) {
+      return;
+    }
+    try {
+      heads.accept(await chain.signHead(key, timeMs));
+      lastSignedMs = performance.now();
+      signing.succeeded();
+    } catch (error) {
+      signing.failed(error);
+    }
+  }
+
+  /** Builds the next block. Returns undefined if the node may not. */
   async function produceBlock(): Promise<BuildResult | undefined> {
     // The clock check and the block use the same time.
     const timeMs = Date.now();
@@ -90,34 +123,59 @@ function produceAlone(
     }
     const built = await chain.produceBlock(key, timeMs);
     if (built.block === undefined) {
-      await headSigner.signIfDue(timeMs);
+      await signHeadIfDue(timeMs);
     } else {
-      headSigner.recordSigned();
+      lastSignedMs = performance.now();
+      production.succeeded();
     }
     return built;
   }
 
-  const throttle = createErrorThrottle({
-    log,
-    fields: { subsystem: "chain" },
-    message: "A block could not be produced; retrying",
-    recoveryMessage: "Blocks are produced again",
-  });
-  const producer = createBlockProducer({
-    async produceBlock() {
-      const built = await produceBlock();
-      if (built?.block !== undefined) {
-        throttle.succeeded();
+  const recordAttempt = createProgressMonitor(
+    () => performance.now(),
+    (reason) => chainHealth.report("block production", reason),
+  );
+  const attempts = startPeriodicTask(
+    async () => {
+      try {
+        recordAttempt(await produceBlock());
+      } catch (error) {
+        recordAttempt("failed");
+        throw error;
       }
-      return built;
     },
-    pauseMs: productionIntervalMs,
-    stuckAfterMs,
-    nowMs: () => performance.now(),
-    onError: (error) => throttle.failed(error),
-    onStuck: (reason) => chainHealth.report("block production", reason),
-  });
-  onShutdown("block production", () => producer.stop());
+    productionIntervalMs,
+    (error) => production.failed(error),
+  );
+  onShutdown("block production", () => attempts.stop());
+}
+
+/**
+ * Creates the function that records the outcome of each attempt to build a block. A block, a rejection or an empty
+ * mempool counts as progress. Block production counts as stuck if transactions wait too long, whatever the cause.
+ *
+ * @param onStuck called with a reason when block production gets stuck, and with undefined when it makes progress again.
+ */
+export function createProgressMonitor(
+  nowMs: () => number,
+  onStuck: (reason: string | undefined) => void,
+): (outcome: BuildResult | "failed" | undefined) => void {
+  let lastProgressMs = nowMs();
+  let isStuck = false;
+  return (outcome) => {
+    const hasFailed = outcome === "failed";
+    const isWaiting =
+      hasFailed || (outcome?.block === undefined && outcome?.rejected.size === 0 && outcome.deferredCount > 0);
+    lastProgressMs = isWaiting ? lastProgressMs : nowMs();
+    const wasStuck = isStuck;
+    isStuck = nowMs() - lastProgressMs > stuckAfterMs;
+    if (isStuck !== wasStuck) {
+      const reason = hasFailed
+        ? "block production fails; see the log for the error."
+        : "a resource that its transactions need is busy.";
+      onStuck(isStuck ? `No block could be produced for ${stuckAfterMs / 1_000} s: ${reason}` : undefined);
+    }
+  };
 }
 
 /** Returns the message that no node produces blocks, because the genesis names several authorities. */

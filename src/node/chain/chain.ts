@@ -16,22 +16,16 @@ import type { Database } from "../../db/queries/database.js";
 import { type SharedSubsystem, shareSubsystem } from "../../health/subsystems.js";
 import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
-import { monitorNullifiers, monitorPrograms, monitorReadable, monitorTree } from "./corruption-monitoring.js";
-import { type SnapshotSyncStatus, whenSynced } from "./snapshot-sync-status.js";
+import type { SnapshotSyncStatus } from "./snapshot-sync-status.js";
 import type { NodeLease } from "./lease.js";
 import type { Snapshots } from "./snapshots.js";
-import { createCheckThreads } from "./check-threads.js";
-import { createDocumentThread } from "./document-thread.js";
-import { type CachedData, createCachedData, type NodeData } from "./data-caches.js";
+import { createCheckThreads, createDocumentThread } from "./threads.js";
+import { type CachedData, type ChainData, createChainData } from "./data-caches.js";
 import { createTransactionExecutor, latestIn, type State } from "./transaction-executor.js";
 import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { InputError } from "../../base/errors/start-error.js";
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
-import { createProgramStore } from "../../storage/stores/program-store.js";
-import { createReadablePrograms, type ReadablePrograms } from "../../storage/stores/program-list-store.js";
 import { parseVerificationKey, type VerificationKey } from "../../zk/groth16.js";
-import { createNullifierStore } from "../../zk/nullifier-store.js";
-import { createTreeStore } from "../../zk/tree-store.js";
 import { createZkThreads } from "../../zk/worker-pool.js";
 import { createZkChanges } from "../../zk/write.js";
 
@@ -52,13 +46,6 @@ export interface NodeChainDeps {
   readonly lease: NodeLease | undefined;
   readonly syncStatus: SnapshotSyncStatus;
   readonly snapshots: Pick<Snapshots, "createIfDue">;
-}
-
-/** State that blocks change, with the read access to programs. */
-export interface ChainData extends NodeData {
-  readonly readable: ReadablePrograms;
-  /** Clears all cached state. */
-  readonly invalidateAll: () => void;
 }
 
 /** Pending transactions of a node. */
@@ -86,8 +73,8 @@ export async function createNodeChain(core: NodeCore, deps: NodeChainDeps): Prom
   if (core.config.role !== "writer") {
     return createFollowedChain(core, deps);
   }
-  const cached = createCaches(core, deps);
-  return { ...(await createWriterChain(core, deps, cached)), data: createChainData(core, deps, cached) };
+  const cached = createChainData(core, deps);
+  return { ...(await createWriterChain(core, deps, cached)), data: cached.data };
 }
 
 /** Creates a chain that another process writes to the same database. */
@@ -95,40 +82,12 @@ export function createFollowedChain(
   core: Pick<NodeCore, "bus" | "corruption" | "log" | "memory" | "onShutdown">,
   deps: FollowedChainDeps,
 ): NodeChain {
-  const cached = createCaches(core, deps);
+  const cached = createChainData(core, deps);
   return {
     chain: createReaderChain(core, deps, cached),
     written: undefined,
     pool: { mempool: undefined, view: deps.store },
-    data: createChainData(core, deps, cached),
-  };
-}
-
-/** Creates the caches over the stored state, whose reads are monitored for corruption. */
-function createCaches(
-  { corruption, memory }: Pick<NodeCore, "corruption" | "memory">,
-  { database }: Pick<NodeChainDeps, "database">,
-): CachedData {
-  const stored = {
-    programs: monitorPrograms(createProgramStore(database.read), corruption),
-    tree: monitorTree(createTreeStore(database.read), corruption),
-    nullifiers: monitorNullifiers(createNullifierStore(database.read), corruption),
-  };
-  return createCachedData(stored, memory.programsBytes);
-}
-
-/** Returns read access to the state. Each read is rejected while a snapshot sync is running. */
-function createChainData(
-  { corruption }: Pick<NodeCore, "corruption">,
-  { database, syncStatus }: Pick<NodeChainDeps, "database" | "syncStatus">,
-  { data: { programs, tree, nullifiers }, ...cached }: CachedData,
-): ChainData {
-  return {
-    invalidateAll: () => cached.invalidateAll(),
-    programs: whenSynced(programs, syncStatus),
-    tree: whenSynced(tree, syncStatus),
-    nullifiers: whenSynced(nullifiers, syncStatus),
-    readable: whenSynced(monitorReadable(createReadablePrograms(database.read), corruption), syncStatus),
+    data: cached.data,
   };
 }
 
@@ -263,7 +222,7 @@ function createReaderChain(
     onApplied: (block) => cached.invalidateChanged(block),
     onReset(hasState) {
       syncStatus.set(!hasState);
-      cached.invalidateAll();
+      cached.data.invalidateAll();
     },
     onHeadChanged: (isReset) => bus.emit("headFound", { isReset }),
     onError: (error) => throttle.failed(error),
