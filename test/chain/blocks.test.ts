@@ -2,22 +2,12 @@ import { blockMessage, transactionMessage, decodeBlock } from "../../src/chain/t
 import { create, toBinary } from "@bufbuild/protobuf";
 import test from "ava";
 import { type Block, BlockHeaderSchema, BlockSchema, type Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { type Chain, createChain } from "../../src/chain/chain.js";
-import { createChainStore } from "../../src/chain/chain-store.js";
-import { stateIn } from "../../src/node/chain/transaction-executor.js";
-import type { ChainStore } from "../../src/chain/blocks/store.js";
+import type { Chain } from "../../src/chain/chain.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
-import type { Database } from "../../src/db/queries/database.js";
 import type { Engine } from "../../src/db/queries/dialects.js";
 import { RpcError } from "../../src/rpc/errors.js";
-import {
-  createPublic,
-  type Operation,
-  signTransaction,
-  type SigningOptions,
-  testNetwork,
-} from "../helpers/chain/transactions.js";
-import { effectsOn, openChain, openTestMempool } from "../helpers/chain/chain.js";
+import { createPublic, type Operation, signTransaction, type SigningOptions } from "../helpers/chain/transactions.js";
+import { openParts } from "../helpers/chain/chain.js";
 import { type TestKey, testKey } from "../helpers/chain/keys.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
@@ -31,21 +21,11 @@ const unusedAddress = `stor-${"0".repeat(40)}`;
 const sign = (key: TestKey, nonce: number, operation: Operation, options: SigningOptions = {}): Transaction =>
   signTransaction(key, nonce, operation, { expiresMs: now + 600_000, ...options });
 
-interface Fixture {
-  readonly database: Database;
-  readonly store: ChainStore;
-  readonly chain: Chain;
-}
-
 const engines = await prepareEngines();
 
-async function open(t: Teardown, engine: Engine, authorities: readonly TestKey[] = [authority]): Promise<Fixture> {
+async function open(t: Teardown, engine: Engine, authorities: readonly TestKey[] = [authority]) {
   const database = await engines.open(t, engine);
-  return {
-    database,
-    store: createChainStore(database, stateIn),
-    chain: await openChain(database, authorities, () => now),
-  };
+  return { database, ...(await openParts(database, authorities, { nowMs: () => now })) };
 }
 
 const reasonOf = (error: Error | undefined): string | undefined =>
@@ -69,9 +49,7 @@ for (const engine of engines.names) {
     t.is((await chain.produceBlock(authority)).block, undefined);
     t.is(chain.head()!.number, 1n);
   });
-}
 
-for (const engine of engines.names) {
   test(`${engine}: rejects an invalid transaction on submission`, async (t) => {
     const { chain } = await open(t, engine);
     const valid = sign(alice, 5, createPublic("a", "{}"));
@@ -97,9 +75,7 @@ for (const engine of engines.names) {
     const used = await t.throwsAsync(chain.submit(sign(alice, 5, createPublic("b", "{}"))));
     t.regex(used.message, /nonce 5 is already used/);
   });
-}
 
-for (const engine of engines.names) {
   test(`${engine}: rejects a transaction that fails in a block with a reason, and includes the others`, async (t) => {
     const { chain, store, database } = await open(t, engine);
     const first = await chain.submit(sign(alice, 1, createPublic("a", "{}")));
@@ -121,38 +97,7 @@ for (const engine of engines.names) {
       ["a", "c"],
     );
   });
-}
 
-for (const engine of engines.names) {
-  test(`${engine}: includes the transactions of a sender in nonce order`, async (t) => {
-    const { chain } = await open(t, engine);
-    for (const nonce of [3, 1, 2]) {
-      await chain.submit(sign(alice, nonce, createPublic(`n${nonce}`, "{}")));
-    }
-    const { block } = await chain.produceBlock(authority);
-    t.deepEqual(
-      block!.transactions.map(({ body }) => body.nonce),
-      [1n, 2n, 3n],
-    );
-  });
-}
-
-for (const engine of engines.names) {
-  test(`${engine}: rejects transactions with OVERLOADED once the mempool quota is used up`, async (t) => {
-    const { chain } = await open(t, engine);
-    const document = `"${"x".repeat(1_000_000)}"`;
-    const error = await t.throwsAsync(
-      (async () => {
-        for (let nonce = 1; nonce <= 100; nonce++) {
-          await chain.submit(sign(alice, nonce, createPublic("a", document)));
-        }
-      })(),
-    );
-    t.is(reasonOf(error), "OVERLOADED");
-  });
-}
-
-for (const engine of engines.names) {
   test(`${engine}: a transaction always has a status while it moves from the mempool into a block`, async (t) => {
     const { chain, store } = await open(t, engine);
     for (let nonce = 1; nonce <= 30; nonce++) {
@@ -168,32 +113,17 @@ for (const engine of engines.names) {
 }
 
 test("a transaction that could not be stored releases its capacity in the mempool", async (t) => {
-  const { store, database } = await open(t, "sqlite");
   let isBroken = true;
-  const failingStore: ChainStore = {
-    ...store,
-    mempool: {
-      ...store.mempool,
-      insertPending: (...parameters) =>
-        isBroken ? Promise.reject(new Error("the disk is full")) : store.mempool.insertPending(...parameters),
-    },
-  };
-  const chain = createChain({
-    store: failingStore,
-    mempool: await openTestMempool(failingStore, () => now),
-    genesis: {
-      text: "",
-      hash: testNetwork,
-      authorities: [authority.publicKey],
-      followers: [],
-      writers: [],
-      timestampMs: 0,
-    },
-    head: await store.head(),
-    executor: effectsOn(database, [authority.publicKey]),
-    onApplied: () => undefined,
-    onUnexpected: () => undefined,
+  const { chain } = await openParts(await engines.open(t, "sqlite"), [authority], {
     nowMs: () => now,
+    wrapStore: (store) => ({
+      ...store,
+      mempool: {
+        ...store.mempool,
+        insertPending: (...parameters) =>
+          isBroken ? Promise.reject(new Error("the disk is full")) : store.mempool.insertPending(...parameters),
+      },
+    }),
   });
   const document = `"${"x".repeat(1_000_000)}"`;
   for (let nonce = 1; nonce <= 80; nonce++) {

@@ -6,13 +6,13 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { create } from "@bufbuild/protobuf";
 import { BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { ChainService, ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrations/migrate.js";
 import { authorityDirectory, startTestNode } from "../helpers/nodes/start-node.js";
-import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { chainClient, newProgram } from "../helpers/chain/submit.js";
 import { openChain } from "../helpers/chain/chain.js";
 import { readSignedHead, signedHead } from "../helpers/chain/heads.js";
 import { genesisOf, type TestKey, testKey } from "../helpers/chain/keys.js";
@@ -28,14 +28,14 @@ test("only the control socket accepts blocks and signed heads", async (t) => {
   await writeFile(join(dir, "genesis.json"), genesisOf(authority, other));
   const node = await startTestNode(t, { genesis: "genesis.json" }, dir);
   const internal = createClient(ConsensusService, node.control);
-  const publicChain = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  const publicChain = chainClient(node);
 
   const database = await openDatabase(`sqlite:${join(await temporaryDirectory(t), "a.sqlite")}`);
   t.teardown(() => database.close());
   await migrate(database);
   const elsewhere = await openChain(database, [authority, other]);
   const { genesisHash: network } = networkOf(authority, other);
-  const hash = await elsewhere.submit(signTransaction(alice, 1, createPublic("a", "{}"), { network }));
+  const hash = await elsewhere.submit(newProgram(alice, 1, "{}", { network }));
   const block = (await elsewhere.produceBlock(other)).block!;
 
   const onPublicPort = createClient(ConsensusService, createGrpcTransport({ baseUrl: node.rpcUrl }));
@@ -50,7 +50,7 @@ test("only the control socket accepts blocks and signed heads", async (t) => {
   t.is((await internal.applyBlock({ block: block.signed })).hash, block.hash);
   t.is((await publicChain.getHead({})).hash, block.hash);
   t.like(await publicChain.getTransaction({ hash }), { status: TransactionStatus.INCLUDED, blockNumber: 1n });
-  t.is((await ask(node.port, `/storage-program/search?q=a`)).status, 200);
+  t.is((await ask(node.port, `/storage-program/search?q=p`)).status, 200);
 
   // A node of several authorities does not sign heads by itself.
   const statement = { number: 1n, hash: block.hash, genesisHash: network, timestampMs: BigInt(Date.now()) };
@@ -94,12 +94,11 @@ interface HealthJson {
 async function startAuthority(t: Teardown, ...authorities: readonly TestKey[]) {
   const dir = await authorityDirectory(t, ...authorities);
   const node = await startTestNode(t, { genesis: "genesis.json" }, dir);
-  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  const client = chainClient(node);
   const statusOf = async (hash: string) => (await client.getTransaction({ hash })).status;
   const submit = async (nonce: number): Promise<string> => {
     const { genesisHash: network } = networkOf(...authorities);
-    const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}"), { network });
-    return (await client.submitTransaction({ transaction })).hash;
+    return (await client.submitTransaction({ transaction: newProgram(alice, nonce, "{}", { network }) })).hash;
   };
   return { node, dir, submit, statusOf };
 }
@@ -135,7 +134,7 @@ test("a node produces blocks if its key is the only authority, but not if there 
   ] as const) {
     await node.stop();
     const restarted = await startTestNode(t, {}, dir);
-    const client = createClient(ChainService, createGrpcTransport({ baseUrl: restarted.rpcUrl }));
+    const client = chainClient(restarted);
     t.is((await client.getTransaction({ hash })).status, status, "after a restart");
   }
 });

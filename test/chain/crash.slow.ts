@@ -1,16 +1,13 @@
 /** Kills and locked database files during block production: no partial block, and no lost transaction. */
-import { createClient } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
 import test, { type ExecutionContext } from "ava";
 import knex from "knex";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { decodeBlock } from "../../src/chain/transactions/transaction.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { mempoolSuffix, openDatabase } from "../../src/db/open.js";
 import { authorityDirectory, startTestNode } from "../helpers/nodes/start-node.js";
-import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { areIncluded, chainClient, include, newProgram, post } from "../helpers/chain/submit.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
@@ -25,15 +22,11 @@ test("after repeated kills, all blocks are complete and have every transaction r
   let nonce = 0;
   for (let round = 0; round < 6; round++) {
     const node = await startNodeProcess(t, dir, ["--genesis", join(dir, "genesis.json")]);
-    const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
-    for (const hash of reported) {
-      t.is((await client.getTransaction({ hash })).status, TransactionStatus.INCLUDED);
-    }
+    const client = chainClient(node);
+    t.true(await areIncluded(client, ...reported));
     const submitBatch = async (): Promise<string[]> => {
-      const batch = Array.from({ length: 20 }, () => {
-        nonce++;
-        return signTransaction(alice, nonce, createPublic(`p${nonce}`, `{"a":"${"x".repeat(2_000)}","n":${nonce}}`));
-      });
+      const json = `{"a":"${"x".repeat(2_000)}","n":1}`;
+      const batch = Array.from({ length: 20 }, () => newProgram(alice, ++nonce, json));
       await Promise.all(batch.map((transaction) => client.submitTransaction({ transaction })));
       return batch.map(({ body }) => sha256(body));
     };
@@ -42,7 +35,7 @@ test("after repeated kills, all blocks are complete and have every transaction r
     while (reported.size < enough) {
       submitted.push(...(await submitBatch()));
       for (const hash of submitted.slice(-60)) {
-        if ((await client.getTransaction({ hash })).status === TransactionStatus.INCLUDED) {
+        if (await areIncluded(client, hash)) {
           reported.add(hash);
         }
       }
@@ -68,7 +61,7 @@ test("after repeated kills, all blocks are complete and have every transaction r
   t.is(integrity?.integrity_check, "ok");
 
   const node = await startTestNode(t, {}, dir);
-  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  const client = chainClient(node);
   let previous = (await client.getHead({})).genesisHash;
   let transactions = 0;
   for await (const { block } of client.listBlocks({ fromNumber: 1n })) {
@@ -99,50 +92,35 @@ interface FailingHealth {
 test("while another process locks the database, submissions get 503 and nothing pending is lost", async (t) => {
   const dir = await authorityDirectory(t, authority);
   const node = await startTestNode(t, { genesis: join(dir, "genesis.json") }, dir);
-  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  const client = chainClient(node);
   const filename = join(dir, "gatehouse.sqlite");
   const unlockBlocks = await lockFile(t, filename, "UPDATE blocks SET number = number");
-  const first = signTransaction(alice, 1, createPublic("a", "{}"));
+  const first = newProgram(alice, 1);
   await client.submitTransaction({ transaction: first });
   const whyChainFails = async () => (await askJson<FailingHealth>(node.port, "/health")).subsystems.chain.lastError;
   await until(async () => (await whyChainFails())?.message === "The database accepts no writes (SQLITE_BUSY).");
 
   const unlockMempool = await lockFile(t, `${filename}${mempoolSuffix}`, "DELETE FROM rejected_transactions");
-  const second = signTransaction(alice, 2, createPublic("b", "{}"));
-  const response = await ask(node.port, "/chain/transactions", {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({
-      transaction: {
-        body: Buffer.from(second.body).toString("base64"),
-        signature: Buffer.from(second.signature).toString("base64"),
-      },
-    }),
-  });
+  const second = newProgram(alice, 2);
+  const response = await post(node.port, second);
   t.is(response.status, 503);
   t.like(JSON.parse(response.text), { errorCode: "DATABASE_UNAVAILABLE", retryAfter: 5 });
   t.is((await askJson<FailingHealth>(node.port, "/health")).status, "failing");
   await unlockBlocks();
-  await until(
-    async () => (await client.getTransaction({ hash: sha256(first.body) })).status === TransactionStatus.INCLUDED,
-  );
+  await until(() => areIncluded(client, sha256(first.body)));
   t.is((await askJson<FailingHealth>(node.port, "/health")).status, "failing", "no transaction can be stored yet");
   await unlockMempool();
   await until(async () => (await ask(node.port, "/health")).status === 200);
 
   await client.submitTransaction({ transaction: second });
-  for (const { body } of [first, second]) {
-    await until(
-      async () => (await client.getTransaction({ hash: sha256(body) })).status === TransactionStatus.INCLUDED,
-    );
-  }
-  t.is((await ask(node.port, "/storage-program/search?q=a")).status, 200);
+  await until(() => areIncluded(client, sha256(first.body), sha256(second.body)));
+  t.is((await ask(node.port, "/storage-program/search?q=p")).status, 200);
 });
 
 test("during a short lock of another process, /health stays ok and submissions get OVERLOADED", async (t) => {
   const dir = await authorityDirectory(t, authority);
   const node = await startTestNode(t, { genesis: join(dir, "genesis.json") }, dir);
-  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  const client = chainClient(node);
   const filename = join(dir, "gatehouse.sqlite");
   const statuses = new Set<number>();
   const over = new AbortController();
@@ -154,7 +132,7 @@ test("during a short lock of another process, /health stays ok and submissions g
   })();
   const unlockBlocks = await lockFile(t, filename, "UPDATE blocks SET number = number");
   const unlockMempool = await lockFile(t, `${filename}${mempoolSuffix}`, "DELETE FROM rejected_transactions");
-  const first = signTransaction(alice, 1, createPublic("a", "{}"));
+  const first = newProgram(alice, 1);
   const error = await t.throwsAsync(client.submitTransaction({ transaction: first }));
   t.like(readFailure(error), { reason: "OVERLOADED", retryAfterS: 5 });
   await unlockMempool();
@@ -163,9 +141,7 @@ test("during a short lock of another process, /health stays ok and submissions g
   // Block production waits for the lock meanwhile, up to the timeout of the engine.
   await sleep(2_500);
   await unlockBlocks();
-  await until(
-    async () => (await client.getTransaction({ hash: sha256(first.body) })).status === TransactionStatus.INCLUDED,
-  );
+  await until(() => areIncluded(client, sha256(first.body)));
   over.abort();
   await probing;
   t.deepEqual([...statuses], [200]);
@@ -175,35 +151,25 @@ test("a kill between storing a block and updating the mempool includes no transa
   const dir = await authorityDirectory(t, authority);
   const mempoolFile = join(dir, `gatehouse.sqlite${mempoolSuffix}`);
   const node = await startNodeProcess(t, dir, ["--genesis", join(dir, "genesis.json")]);
-  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
+  const client = chainClient(node);
   const mempool = knex({ client: "sqlite3", connection: { filename: mempoolFile }, useNullAsDefault: true });
   t.teardown(() => mempool.destroy());
   // The trigger ignores the removals from the mempool while blocks are stored.
   await mempool.raw(
     "CREATE TRIGGER ignore_deletes BEFORE DELETE ON pending_transactions BEGIN SELECT RAISE(IGNORE); END",
   );
-  const transactions = [1, 2, 3].map((nonce) => signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}")));
-  await Promise.all(transactions.map((transaction) => client.submitTransaction({ transaction })));
-  const areIncluded = async ({ getTransaction }: typeof client): Promise<boolean> => {
-    const responses = await Promise.all(transactions.map(({ body }) => getTransaction({ hash: sha256(body) })));
-    return responses.every(({ status }) => status === TransactionStatus.INCLUDED);
-  };
-  await until(() => areIncluded(client));
+  const transactions = [1, 2, 3].map((nonce) => newProgram(alice, nonce));
+  await Promise.all(transactions.map((transaction) => include(client, transaction)));
   node.child.kill("SIGKILL");
   await node.ended;
   t.is((await mempool<{ hash: string }>("pending_transactions").select("hash")).length, 3);
   await mempool.raw("DROP TRIGGER ignore_deletes");
 
   const restarted = await startTestNode(t, {}, dir);
-  const restartedClient = createClient(ChainService, createGrpcTransport({ baseUrl: restarted.rpcUrl }));
-  t.true(await areIncluded(restartedClient));
+  const restartedClient = chainClient(restarted);
+  t.true(await areIncluded(restartedClient, ...transactions.map(({ body }) => sha256(body))));
   t.is((await askJson<{ mempool_size: number }>(restarted.port, "/health")).mempool_size, 0);
   t.is((await mempool<{ hash: string }>("pending_transactions").select("hash")).length, 0);
-  const last = signTransaction(alice, 4, createPublic("p4", "{}"));
-  await restartedClient.submitTransaction({ transaction: last });
-  await until(
-    async () =>
-      (await restartedClient.getTransaction({ hash: sha256(last.body) })).status === TransactionStatus.INCLUDED,
-  );
+  await include(restartedClient, newProgram(alice, 4));
   t.is((await askJson<{ count: number }>(restarted.port, "/storage-program/search?q=p")).count, 4);
 });

@@ -2,7 +2,6 @@
 import test from "ava";
 import { setImmediate } from "node:timers/promises";
 import { markDatabaseError } from "../../src/base/errors/database-error-kind.js";
-import { createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import { createFence, noFence } from "../../src/chain/writer/fence-store.js";
 import { FencedError } from "../../src/chain/blocks/store-types.js";
@@ -10,8 +9,8 @@ import { createWriterLeaseStore } from "../../src/chain/writer/writer-lease-stor
 import type { Database } from "../../src/db/queries/database.js";
 import { migrate } from "../../src/db/migrations/migrate.js";
 import { openDatabase } from "../../src/db/open.js";
-import { type State, stateIn } from "../../src/node/chain/transaction-executor.js";
-import { effectsOn, openTestMempool } from "../helpers/chain/chain.js";
+import { stateIn } from "../../src/node/chain/transaction-executor.js";
+import { openParts } from "../helpers/chain/chain.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
 import { genesisOf, testKey } from "../helpers/chain/keys.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
@@ -42,15 +41,10 @@ async function openTwice(t: Teardown, engine: (typeof engines.names)[number]): P
 
 for (const engine of engines.names) {
   test(`${engine}: the next block follows a stored block whose commit outcome was lost`, async (t) => {
-    const database = await engines.open(t, engine);
-    const store = createChainStore(database, stateIn);
-    await store.insertGenesis(genesis);
-    const mempool = await openTestMempool(store);
     let isLost = false;
     const applied: bigint[] = [];
-    const chain = createChain<State>({
-      ...{ mempool, genesis, head: await store.head(), executor: effectsOn(database, genesis.authorities) },
-      store: {
+    const { chain, mempool } = await openParts(await engines.open(t, engine), [authority], {
+      wrapStore: (store) => ({
         ...store,
         async write(latest, work) {
           const result = await store.write(latest, work);
@@ -62,9 +56,8 @@ for (const engine of engines.names) {
           }
           return result;
         },
-      },
+      }),
       onApplied: ({ header }) => applied.push(header.number),
-      ...{ onUnexpected: () => undefined, nowMs: Date.now },
     });
     await chain.submit(signTransaction(alice, 1, createPublic("a", "{}")));
     isLost = true;
@@ -98,11 +91,7 @@ for (const engine of engines.names) {
       const error = await t.throwsAsync(store.write(known, work), { instanceOf: FencedError, message });
       t.is(error.reason, "latest");
       t.false(hasRun);
-      const chain = createChain<State>({
-        ...{ store, genesis, head: known, executor: effectsOn(database, genesis.authorities) },
-        ...{ mempool: await openTestMempool(store), onApplied: () => undefined, onUnexpected: () => undefined },
-        nowMs: Date.now,
-      });
+      const { chain } = await openParts(database, [authority], { head: known });
       await t.throwsAsync(chain.signHead(authority, 0), { instanceOf: FencedError, message });
     }
     await database.write.run((sql) => sql("blocks").delete());

@@ -1,15 +1,11 @@
 /** Node whose disk is full for a while. Requires Linux, where the test mounts a small disk for the node. */
-import { createClient } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
 import { appendFile, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { sha256 } from "../../src/base/crypto/hash.js";
 import { mempoolSuffix } from "../../src/db/open.js";
 import type { HealthBody } from "../helpers/process/health-shape.js";
 import { authorityDirectory } from "../helpers/nodes/start-node.js";
-import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { areIncluded, chainClient, newProgram } from "../helpers/chain/submit.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { afterMounting, whyNotMounted } from "../helpers/process/programs.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
@@ -51,7 +47,7 @@ async function startOnSmallDisk(t: Teardown, elsewhere?: string, ballastBytes = 
   }
   const flags = ["--genesis", join(dir, "genesis.json"), "--database", `sqlite:${disk}/node.sqlite`];
   const node = await startNodeProcess(t, dir, flags, afterMounting(mount));
-  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
+  const client = chainClient(node);
   // Other processes see the node's mount through its entry in /proc.
   const ballast = `/proc/${node.child.pid}/root${disk}/ballast`;
   const acknowledged: string[] = [];
@@ -61,9 +57,7 @@ async function startOnSmallDisk(t: Teardown, elsewhere?: string, ballastBytes = 
     async submit(bytes = 400_000) {
       nonce++;
       const document = JSON.stringify({ text: "x".repeat(bytes) });
-      const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, document));
-      await client.submitTransaction({ transaction });
-      acknowledged.push(sha256(transaction.body));
+      acknowledged.push((await client.submitTransaction({ transaction: newProgram(alice, nonce, document) })).hash);
     },
     async fill() {
       for (const block of [1_000_000, 4_096]) {
@@ -74,9 +68,7 @@ async function startOnSmallDisk(t: Teardown, elsewhere?: string, ballastBytes = 
     },
     free: () => rm(ballast),
     async included() {
-      for (const hash of acknowledged) {
-        await until(async () => (await client.getTransaction({ hash })).status === TransactionStatus.INCLUDED);
-      }
+      await until(() => areIncluded(client, ...acknowledged));
       return acknowledged.length;
     },
   };

@@ -1,17 +1,15 @@
 /** Nodes that are killed while senders have several transactions in flight: acknowledged ones keep their order. */
-import { createClient } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import { join } from "node:path";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
 import { startNodeProcess } from "../helpers/nodes/start-cli.js";
 import { authorityDirectory } from "../helpers/nodes/start-node.js";
-import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { chainClient, newProgram } from "../helpers/chain/submit.js";
 import { until } from "../helpers/nodes/until.js";
 
 const authority = testKey(1);
@@ -38,14 +36,12 @@ for (const engine of engines.names) {
     const sending: Sender[] = senders.map((key) => ({ key, nonce: 0, unacknowledged: [] }));
     const next = (sender: Sender): Transaction => {
       const nonce = ++sender.nonce;
-      return signTransaction(sender.key, nonce, createPublic(`p${nonce}`, `{"a":"${"x".repeat((nonce % 5) * 900)}"}`));
+      return newProgram(sender.key, nonce, `{"a":"${"x".repeat((nonce % 5) * 900)}"}`);
     };
 
     for (let round = 0; round < kills; round++) {
       const node = await start();
-      const clients = Array.from({ length: connections }, () =>
-        createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc })),
-      );
+      const clients = Array.from({ length: connections }, () => chainClient(node));
       let isKilled = false;
       const enough = acknowledged.size + 60 + 7 * round;
       /** Submits a transaction. Returns false once the node was killed. */
@@ -77,7 +73,7 @@ for (const engine of engines.names) {
     }
 
     const node = await start();
-    const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
+    const client = chainClient(node);
     for (const hash of acknowledged) {
       let response = await client.getTransaction({ hash });
       await until(async () => {

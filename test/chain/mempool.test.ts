@@ -2,74 +2,40 @@
 import test from "ava";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
-import { type Chain, createChain } from "../../src/chain/chain.js";
-import { createChainStore } from "../../src/chain/chain-store.js";
-import type { Mempool } from "../../src/chain/mempool/mempool.js";
 import type { SubmissionSource } from "../../src/chain/mempool/mempool-intake.js";
 import { maxPredecessorWaitMs } from "../../src/chain/mempool/mempool-index.js";
-import type { ChainStore } from "../../src/chain/blocks/store.js";
+import type { MempoolStore } from "../../src/chain/blocks/mempool-store.js";
 import type { Database } from "../../src/db/queries/database.js";
-import { type State, stateIn } from "../../src/node/chain/transaction-executor.js";
 import { RpcError } from "../../src/rpc/errors.js";
-import { effectsOn, openTestMempool } from "../helpers/chain/chain.js";
+import { type ChainSettings, openParts } from "../helpers/chain/chain.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
 import { testKey } from "../helpers/chain/keys.js";
-import { commit, createPublic, signTransaction, signZk, testNetwork } from "../helpers/chain/transactions.js";
+import { commit, createPublic, signTransaction, signZk } from "../helpers/chain/transactions.js";
 import { until } from "../helpers/nodes/until.js";
 
 const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
-const genesis = {
-  ...{ text: "{}", hash: testNetwork, timestampMs: 0 },
-  ...{ authorities: [authority.publicKey], followers: [], writers: [] },
-};
-
 const engines = await prepareEngines();
 
-interface Opened {
-  readonly store: ChainStore<State>;
-  readonly mempool: Mempool;
-  readonly chain: Chain;
-}
-
-interface Settings {
-  readonly nowMs?: () => number;
-  readonly rules?: Parameters<typeof openTestMempool>[2];
+interface Settings extends ChainSettings {
   /** Delays the execution of every transaction until it resolves. */
   readonly gate?: Promise<void>;
-  /** Wraps the store, for example to inject errors. */
-  readonly wrap?: (store: ChainStore<State>) => ChainStore<State>;
+  /** Replaces functions of the mempool's store. */
+  readonly wrapMempool?: (mempool: MempoolStore) => Partial<MempoolStore>;
 }
 
 /** Opens store, mempool and chain over a database, as a node does at each start. */
-async function start(database: Database, settings: Settings = {}): Promise<Opened> {
-  const { nowMs = Date.now, rules, gate, wrap = (store) => store } = settings;
-  const store = wrap(createChainStore(database, stateIn));
-  if ((await store.head()) === undefined) {
-    await store.insertGenesis(genesis);
-  }
-  const mempool = await openTestMempool(store, nowMs, rules);
-  const executor = effectsOn(database, genesis.authorities);
-  const chain = createChain({
-    ...{ store, mempool, genesis, nowMs },
-    head: await store.head(),
-    executor: {
+async function start(database: Database, { gate, wrapMempool = () => ({}), ...settings }: Settings = {}) {
+  return await openParts(database, [authority], {
+    wrapStore: (store) => ({ ...store, mempool: { ...store.mempool, ...wrapMempool(store.mempool) } }),
+    wrapExecutor: (executor) => ({
       ...executor,
       start(block, state) {
         const execution = executor.start(block, state);
-        return {
-          prefetch: (transactions) => execution.prefetch(transactions),
-          finish: (included) => execution.finish(included),
-          async apply(transaction) {
-            await gate;
-            return await execution.apply(transaction);
-          },
-        };
+        return { ...execution, apply: (transaction) => Promise.resolve(gate).then(() => execution.apply(transaction)) };
       },
-    },
-    onApplied: () => undefined,
-    onUnexpected: () => undefined,
+    }),
+    ...settings,
   });
-  return { store, mempool, chain };
 }
 
 /** Creates a promise, and the function that resolves it. */
@@ -126,10 +92,7 @@ for (const engine of engines.names) {
   test(`${engine}: removes included transactions at start that a killed process left in the mempool`, async (t) => {
     const database = await engines.open(t, engine);
     const killed = await start(database, {
-      wrap: (store) => ({
-        ...store,
-        mempool: { ...store.mempool, remove: () => Promise.reject(new Error("the process ends here")) },
-      }),
+      wrapMempool: () => ({ remove: () => Promise.reject(new Error("the process ends here")) }),
     });
     const transaction = program(alice, 1);
     const valid = await killed.chain.submit(transaction);
@@ -161,13 +124,8 @@ for (const engine of engines.names) {
     const database = await engines.open(t, engine);
     let isBroken = true;
     const { chain, mempool, store } = await start(database, {
-      wrap: (inner) => ({
-        ...inner,
-        mempool: {
-          ...inner.mempool,
-          remove: (removals) =>
-            isBroken ? Promise.reject(new Error("the disk is full")) : inner.mempool.remove(removals),
-        },
+      wrapMempool: (inner) => ({
+        remove: (removals) => (isBroken ? Promise.reject(new Error("the disk is full")) : inner.remove(removals)),
       }),
     });
     await chain.submit(program(alice, 1));
@@ -272,15 +230,11 @@ test("a transaction is not pending if a block includes it while it is being stor
   let isInserting = false;
   const { promise, open } = createGate();
   const { chain, mempool, store } = await start(database, {
-    wrap: (inner) => ({
-      ...inner,
-      mempool: {
-        ...inner.mempool,
-        async insertPending(entry, bytes) {
-          isInserting = true;
-          await promise;
-          await inner.mempool.insertPending(entry, bytes);
-        },
+    wrapMempool: (inner) => ({
+      async insertPending(entry, bytes) {
+        isInserting = true;
+        await promise;
+        await inner.insertPending(entry, bytes);
       },
     }),
   });
@@ -521,7 +475,7 @@ test("waits and relays depend on the monotonic clock: a change of the wall clock
 function blockChecks() {
   const blocked: (() => void)[] = [];
   let isBlocking = true;
-  const wrap = (store: ChainStore<State>): ChainStore<State> => ({
+  const wrapStore: ChainSettings["wrapStore"] = (store) => ({
     ...store,
     async lastNonce(sender) {
       if (isBlocking) {
@@ -531,7 +485,7 @@ function blockChecks() {
     },
   });
   return {
-    wrap,
+    wrapStore,
     /** Functions that release the blocked reads. */
     blocked,
     releaseAll(): void {
@@ -572,7 +526,7 @@ for (const engine of engines.names) {
     let isProducing = false;
     const { chain, mempool, store } = await start(database, {
       gate: promise,
-      wrap: (inner) => ({
+      wrapStore: (inner) => ({
         ...inner,
         write(latest, work) {
           isProducing = true;

@@ -1,15 +1,11 @@
 /**
  * Only one node writes to a database: a second one does not start, and one that follows a killed one starts at once.
  */
-import { createClient } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
 import test, { type ExecutionContext } from "ava";
 import { cp, rename, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { StartError } from "../../src/base/errors/start-error.js";
-import { sha256 } from "../../src/base/crypto/hash.js";
 import { openDatabase } from "../../src/db/open.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
@@ -19,7 +15,7 @@ import { runCliProcess } from "../helpers/nodes/run-cli.js";
 import { type RunningCli, startCli } from "../helpers/nodes/start-cli.js";
 import { authorityDirectory, startTestNode } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
-import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { type ChainClient, chainClient, include, newProgram } from "../helpers/chain/submit.js";
 import { eventually, until } from "../helpers/nodes/until.js";
 
 const engines = await prepareEngines();
@@ -32,18 +28,6 @@ const freePorts = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0"]
 async function startWriter(t: Teardown, database: string, dir: string): Promise<RunningCli> {
   const args = ["start", "--data-dir", dir, "--genesis", join(dir, "genesis.json"), "--database", database];
   return await startCli(t, [...args, ...freePorts, "--log-level", "info", "--recover"]);
-}
-
-/** Submits a transaction of alice, and waits until it is in a block. */
-async function include(client: ReturnType<typeof clientOf>, nonce: number): Promise<void> {
-  const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}"));
-  await client.submitTransaction({ transaction });
-  const hash = sha256(transaction.body);
-  await until(async () => (await client.getTransaction({ hash })).status === TransactionStatus.INCLUDED);
-}
-
-function clientOf(rpcUrl: string) {
-  return createClient(ChainService, createGrpcTransport({ baseUrl: rpcUrl }));
 }
 
 interface ChainHealth {
@@ -63,7 +47,7 @@ for (const engine of engines.names) {
       const dir = await authorityDirectory(t, authority);
       const database = await engines.createUrl(t, engine);
       const first = await startWriter(t, database, dir);
-      await include(clientOf(first.ready.rpc), 1);
+      await include(chainClient(first), newProgram(alice, 1));
       const otherDir = await authorityDirectory(t, authority);
       const second = await runCliProcess(["start", "--data-dir", otherDir, "--database", database, ...freePorts]);
       t.is(second.code, 1);
@@ -76,7 +60,7 @@ for (const engine of engines.names) {
       first.child.kill("SIGKILL");
       await first.ended;
       const successor = await startWriter(t, database, otherDir);
-      await include(clientOf(successor.ready.rpc), 2);
+      await include(chainClient(successor), newProgram(alice, 2));
       t.false(successor.stderr().includes("the lease expires"), "it did not wait for the lease");
     },
   );
@@ -99,9 +83,9 @@ for (const engine of engines.names) {
       const dir = await authorityDirectory(t, authority);
       const url = await engines.createUrl(t, engine);
       const node = await startTestNode(t, { database: url, genesis: "genesis.json" }, dir);
-      const client = clientOf(node.rpcUrl);
+      const client = chainClient(node);
       for (const nonce of [1, 2, 3]) {
-        await include(client, nonce);
+        await include(client, newProgram(alice, nonce));
       }
       const database = await openDatabase(url);
       t.teardown(() => database.close());
@@ -115,7 +99,7 @@ for (const engine of engines.names) {
         subsystems.chain.lastError.message,
         /^The latest block in the database is 2, but this node has created or applied 3 \(|does not match the state root of block 2|^The database has transactions of blocks that it does not have\./,
       );
-      const transaction = signTransaction(alice, 4, createPublic("p4", "{}"));
+      const transaction = newProgram(alice, 4);
       // The transaction waits, or is rejected if the scan has found corruption in data that it requires.
       await client.submitTransaction({ transaction }).catch(() => undefined);
 
@@ -178,9 +162,8 @@ test.serial("sqlite: a node does not start if the key next to the database was r
 });
 
 /** Checks that a transaction is rejected because the database is unavailable. */
-async function checkRejected(t: ExecutionContext, client: ReturnType<typeof clientOf>, nonce: number): Promise<void> {
-  const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}"));
-  const failure = readFailure(await t.throwsAsync(client.submitTransaction({ transaction })));
+async function checkRejected(t: ExecutionContext, client: ChainClient, nonce: number): Promise<void> {
+  const failure = readFailure(await t.throwsAsync(client.submitTransaction({ transaction: newProgram(alice, nonce) })));
   t.is(failure.reason, "DATABASE_UNAVAILABLE");
 }
 
@@ -189,8 +172,8 @@ async function startInMovable(t: Teardown) {
   const dir = join(await temporaryDirectory(t), "data");
   await cp(await authorityDirectory(t, authority), dir, { recursive: true });
   const node = await startTestNode(t, { genesis: join(dir, "genesis.json") }, dir);
-  const client = clientOf(node.rpcUrl);
-  await include(client, 1);
+  const client = chainClient(node);
+  await include(client, newProgram(alice, 1));
   return { dir, node, client };
 }
 
@@ -213,7 +196,7 @@ test.serial(
 
     await rename(`${dir}-moved`, dir);
     await until(async () => (await ask(node.port, "/health")).status === 200);
-    await include(client, 2);
+    await include(client, newProgram(alice, 2));
   },
 );
 

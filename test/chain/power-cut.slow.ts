@@ -1,6 +1,4 @@
 /** Simulated power cuts: every block and transaction that the node reported or acknowledged is on disk. */
-import { createClient } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import { randomInt } from "node:crypto";
 import { mkdtempSync } from "node:fs";
@@ -8,7 +6,6 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { interceptDisks } from "../../tools/campaign/disk/disk.js";
-import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { openDatabase } from "../../src/db/open.js";
 import { createChance } from "../helpers/wire/hostile-values.js";
@@ -17,7 +14,7 @@ import { headOf } from "../helpers/nodes/network.js";
 import { startCli } from "../helpers/nodes/start-cli.js";
 import { authorityDirectory } from "../helpers/nodes/start-node.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
-import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { areIncluded, chainClient, include, newProgram } from "../helpers/chain/submit.js";
 import { until } from "../helpers/nodes/until.js";
 import { testUnless } from "../helpers/nodes/when.js";
 
@@ -40,32 +37,20 @@ testUnless(disk.unavailableReason)("a power cut loses no reported block and no a
     const ports = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0", "--log-level", "fatal"];
     const args = ["start", "--recover", "--data-dir", dir, "--genesis", join(dir, "genesis.json"), ...ports];
     const node = await startCli(t, args, env);
-    const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
+    const client = chainClient(node);
     if (latest.number > 0) {
       const { block } = await client.getBlock({ number: BigInt(latest.number) }).catch(() => ({ block: undefined }));
       t.is(block && sha256(block.header), latest.hash, "the reported block is stored");
     }
-    for (const hash of included) {
-      t.is((await client.getTransaction({ hash })).status, TransactionStatus.INCLUDED);
-    }
-    await until(async () => {
-      const responses = await Promise.all([...acknowledged].map((hash) => client.getTransaction({ hash })));
-      return responses.every(({ status }) => status === TransactionStatus.INCLUDED);
-    });
+    t.true(await areIncluded(client, ...included));
+    await until(() => areIncluded(client, ...acknowledged));
     const enough = latest.number + 4;
     while (latest.number < enough) {
-      nonce++;
-      const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, `{"n":${nonce}}`));
-      const { hash } = await client.submitTransaction({ transaction });
-      acknowledged.add(hash);
-      await until(async () => (await client.getTransaction({ hash })).status === TransactionStatus.INCLUDED);
-      included.add(hash);
+      included.add(await include(client, newProgram(alice, ++nonce)));
       latest = await headOf(node);
     }
     // The power cut follows right after the acknowledgment of a transaction.
-    nonce++;
-    const last = signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}"));
-    acknowledged.add((await client.submitTransaction({ transaction: last })).hash);
+    acknowledged.add((await client.submitTransaction({ transaction: newProgram(alice, ++nonce) })).hash);
     node.child.kill("SIGKILL");
     await node.ended;
     await disk.losePower(dir, chance);

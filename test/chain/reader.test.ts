@@ -1,7 +1,5 @@
-import { createClient } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
-import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { chainClient } from "../helpers/chain/submit.js";
 import { openDatabase } from "../../src/db/open.js";
 import { StartError } from "../../src/base/errors/start-error.js";
 import { startSync, endSync } from "../../src/snapshot/sync-store.js";
@@ -75,8 +73,8 @@ for (const engine of engines.names) {
     // A reader needs no peers to be ready, because it reads the database.
     t.is((await ask(reader.port, "/readyz")).status, 200);
     t.like(await askJson(reader.port, "/health"), { status: "ok", dormant: false, accepting: true });
-    const write = createClient(ChainService, createGrpcTransport({ baseUrl: writer.rpcUrl }));
-    const read = createClient(ChainService, createGrpcTransport({ baseUrl: reader.rpcUrl }));
+    const write = chainClient(writer);
+    const read = chainClient(reader);
     t.is((await ask(reader.port, "/genesis")).text, genesisOf(authority));
 
     const path = `/storage-program/${programAddress(alice.publicKey, "a", 1n, "")}`;
@@ -116,7 +114,7 @@ for (const engine of engines.names) {
     const database = await engines.createUrl(t, engine);
     const dir = await authorityDirectory(t, authority);
     const writer = await startTestNode(t, { database, genesis: "genesis.json" }, dir);
-    const { submitTransaction } = createClient(ChainService, createGrpcTransport({ baseUrl: writer.rpcUrl }));
+    const { submitTransaction } = chainClient(writer);
     await submitTransaction({ transaction: signTransaction(alice, 1, createPublic("a", "{}")) });
     const path = `/storage-program/${programAddress(alice.publicKey, "a", 1n, "")}`;
     const early = await startTestNode(t, { database, role: "reader" });

@@ -1,17 +1,14 @@
 /** Block production with transactions that fail or are deferred, which must not affect the others. */
 import test from "ava";
 import { markDatabaseError } from "../../src/base/errors/database-error-kind.js";
-import { type Chain, createChain } from "../../src/chain/chain.js";
-import { createChainStore } from "../../src/chain/chain-store.js";
-import { type BlockExecutor, maxBlockCost } from "../../src/chain/transactions/executor.js";
+import { maxBlockCost } from "../../src/chain/transactions/executor.js";
 import { createProgressMonitor } from "../../src/node/chain/block-production.js";
-import { type State, stateIn } from "../../src/node/chain/transaction-executor.js";
 import { RpcError } from "../../src/rpc/errors.js";
-import { effectsOn, openTestMempool } from "../helpers/chain/chain.js";
+import { openParts } from "../helpers/chain/chain.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
-import { genesisOf, testKey } from "../helpers/chain/keys.js";
+import { testKey } from "../helpers/chain/keys.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
-import { createPublic, signTransaction, testNetwork } from "../helpers/chain/transactions.js";
+import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { countTurns } from "../helpers/process/heap.js";
 import type { Engine } from "../../src/db/queries/dialects.js";
 
@@ -28,42 +25,23 @@ interface Faults {
 }
 
 async function open(t: Teardown, engine: Engine, { onApply = () => 0, onFinish = () => undefined }: Faults) {
-  const database = await engines.open(t, engine);
-  const store = createChainStore(database, stateIn);
-  const text = genesisOf(authority);
-  const genesis = {
-    text,
-    hash: testNetwork,
-    authorities: [authority.publicKey],
-    followers: [],
-    writers: [],
-    timestampMs: 0,
-  };
-  await store.insertGenesis(genesis);
-  const executor = effectsOn(database, genesis.authorities);
   const unexpected: unknown[] = [];
-  const chain: Chain = createChain<State>({
-    store,
-    mempool: await openTestMempool(store),
-    genesis,
-    head: await store.head(),
-    executor: {
+  const { chain, store } = await openParts(await engines.open(t, engine), [authority], {
+    onUnexpected: (error) => unexpected.push(error),
+    wrapExecutor: (executor) => ({
       ...executor,
-      start(block, state): BlockExecutor {
+      start(block, state) {
         const names: string[] = [];
-        const { programs } = state;
-        const execution = executor.start(block, {
-          ...state,
-          programs: {
-            ...programs,
-            // Errors are thrown after a change, which must be rolled back.
-            async insert(program, timeMs, work) {
-              await programs.insert(program, timeMs, work);
-              work.addText(onApply(program.name));
-              names.push(program.name);
-            },
+        const programs: typeof state.programs = {
+          ...state.programs,
+          // Errors are thrown after a change, which must be rolled back.
+          async insert(program, timeMs, work) {
+            await state.programs.insert(program, timeMs, work);
+            work.addText(onApply(program.name));
+            names.push(program.name);
           },
-        });
+        };
+        const execution = executor.start(block, { ...state, programs });
         return {
           ...execution,
           async finish(included) {
@@ -72,10 +50,7 @@ async function open(t: Teardown, engine: Engine, { onApply = () => 0, onFinish =
           },
         };
       },
-    },
-    onApplied: () => undefined,
-    onUnexpected: (error) => unexpected.push(error),
-    nowMs: Date.now,
+    }),
   });
   return {
     chain,

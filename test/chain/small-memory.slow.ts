@@ -1,14 +1,11 @@
 /** Node with 256 MB of memory that receives large documents and blocks, and restarts with a full mempool. */
-import { createClient } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { authorityDirectory } from "../helpers/nodes/start-node.js";
-import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { chainClient, newProgram } from "../helpers/chain/submit.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { askJson } from "../helpers/wire/plain-client.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
@@ -59,9 +56,9 @@ const succeeds = (call: Promise<unknown>): Promise<boolean> =>
 async function produceLargeBlocks(authority: RunningCli): Promise<number> {
   await Promise.all(
     [1, 2, 3].map(async (seed) => {
-      const client = createClient(ChainService, createGrpcTransport({ baseUrl: authority.ready.rpc }));
+      const client = chainClient(authority);
       for (let nonce = 1; nonce <= blocksWanted; nonce++) {
-        const transaction = signTransaction(testKey(20 + seed), nonce, createPublic(`p${nonce}`, text));
+        const transaction = newProgram(testKey(20 + seed), nonce, text);
         await until(() => succeeds(client.submitTransaction({ transaction })));
       }
     }),
@@ -74,8 +71,7 @@ async function produceLargeBlocks(authority: RunningCli): Promise<number> {
 async function readBlocks({ ready, port }: RunningCli, head: number): Promise<number> {
   let read = 0;
   const stream = async (): Promise<void> => {
-    const baseUrl = ready.rpc;
-    const client = createClient(ChainService, createGrpcTransport({ baseUrl, readMaxBytes: 8 * 1024 * 1024 }));
+    const client = chainClient({ ready });
     let next = 1n;
     const resume = async (): Promise<void> => {
       for await (const { block } of client.listBlocks({ fromNumber: next })) {
@@ -108,12 +104,12 @@ test("in 256 MB, accepts documents of 1 MiB until the mempool is full, and inclu
   // Without --recover the node produces no blocks yet, so the mempool fills up.
   const flags = ["--genesis", join(dir, "genesis.json"), noRecover];
   const node = await startNodeProcess(t, dir, flags, limited);
-  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
+  const client = chainClient(node);
   let acknowledged = 0;
   const reasons = await Promise.all(
     Array.from({ length: senders }, async (_, i) => {
       for (let nonce = 1; ; nonce++) {
-        const transaction = signTransaction(testKey(10 + i), nonce, createPublic(`p${nonce}`, document));
+        const transaction = newProgram(testKey(10 + i), nonce, document);
         try {
           await client.submitTransaction({ transaction });
           acknowledged++;

@@ -6,13 +6,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { StartError } from "../../src/base/errors/start-error.js";
-import { genesisOf, testKey, type TestKey, writeKey } from "../helpers/chain/keys.js";
+import { genesisOf, testKey, writeKey } from "../helpers/chain/keys.js";
 import { metricsFlags } from "../helpers/process/prometheus.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { startMember, startTestNode } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { connectTransport } from "../helpers/wire/transports.js";
-import { commit, createPublic, signTransaction, signZk } from "../helpers/chain/transactions.js";
+import { newProgram, post } from "../helpers/chain/submit.js";
+import { commit, signZk } from "../helpers/chain/transactions.js";
 import { until } from "../helpers/nodes/until.js";
 
 /** Flags of a node that exempts no client on this machine. */
@@ -26,23 +27,13 @@ interface SubmitResponse {
 }
 
 async function submit(port: number, transaction: Transaction, address: string): Promise<SubmitResponse> {
-  const { body, signature } = transaction;
-  const text = JSON.stringify({
-    transaction: { body: Buffer.from(body).toString("base64"), signature: Buffer.from(signature).toString("base64") },
-  });
-  const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: text };
-  return JSON.parse(
-    (await ask(port, "/chain/transactions", request, { localAddress: address })).text,
-  ) as SubmitResponse;
+  return JSON.parse((await post(port, transaction, address)).text) as SubmitResponse;
 }
 
 async function statusOf(port: number, transaction: Transaction): Promise<string | undefined> {
   const { status } = await askJson<{ status?: string }>(port, `/chain/transactions/${sha256(transaction.body)}`);
   return status;
 }
-
-const program = (key: TestKey, nonce: number, json = "{}", network?: string): Transaction =>
-  signTransaction(key, nonce, createPublic(`p${nonce}`, json), network === undefined ? {} : { network });
 
 test("a flood from other addresses with many keys delays an honest transaction by at most two blocks", async (t) => {
   const flags = { "sender-bytes-per-minute": "0", "sender-programs-per-minute": "0" };
@@ -54,7 +45,7 @@ test("a flood from other addresses with many keys delays an honest transaction b
   const flood = async (address: string): Promise<void> => {
     while (!isOver) {
       nonce++;
-      const response = await submit(node.port, program(testKey(100 + (nonce % 100)), nonce, document), address);
+      const response = await submit(node.port, newProgram(testKey(100 + (nonce % 100)), nonce, document), address);
       if (response.hash === undefined) {
         errorCodes.add(response.errorCode);
         await sleep(20);
@@ -70,7 +61,7 @@ test("a flood from other addresses with many keys delays an honest transaction b
   t.teardown(stop);
   await until(() => errorCodes.size > 0);
   for (let i = 1; i <= 3; i++) {
-    const honest = program(testKey(50), i);
+    const honest = newProgram(testKey(50), i);
     t.truthy((await submit(node.port, honest, "127.0.0.9")).hash);
     const submittedAt = node.chain.head()!.number;
     await until(async () => (await statusOf(node.port, honest)) === "included");
@@ -101,10 +92,10 @@ test("RATE_LIMITED states the time to wait, and the metrics count refused transa
   t.regex(refused.error!, /Too many new commitments of this sender in a minute; try again in \d+ s\./);
   t.true(refused.retryAfter! > 0 && refused.retryAfter! <= 30);
   for (const key of [1, 2]) {
-    t.truthy((await submit(node.port, program(testKey(60 + key), 1), "127.0.0.2")).hash);
+    t.truthy((await submit(node.port, newProgram(testKey(60 + key), 1), "127.0.0.2")).hash);
   }
-  t.regex((await submit(node.port, program(testKey(63), 1), "127.0.0.2")).error!, /of this address/);
-  t.truthy((await submit(node.port, program(testKey(63), 1), "127.0.0.4")).hash);
+  t.regex((await submit(node.port, newProgram(testKey(63), 1), "127.0.0.2")).error!, /of this address/);
+  t.truthy((await submit(node.port, newProgram(testKey(63), 1), "127.0.0.4")).hash);
   const { ports } = await askJson<{ ports: Record<string, { actual: number }> }>(node.port, "/health");
   const { text } = await ask(ports["metrics"]!.actual, "/metrics");
   t.regex(text, /^gatehouse_mempool_refused_total\{reason="rate"\} 2$/m);
@@ -116,7 +107,7 @@ test("RATE_LIMITED states the time to wait, and the metrics count refused transa
 test("rejects a body by its length if its address is above the byte rate; reads it if it may fit", async (t) => {
   const node = await startMember(t, { ...withoutExemption, "sender-bytes-per-minute": "1500000" });
   const documentOf = (bytes: number): string => JSON.stringify("x".repeat(bytes));
-  t.truthy((await submit(node.port, program(testKey(70), 1, documentOf(1_000_000)), "127.0.0.1")).hash);
+  t.truthy((await submit(node.port, newProgram(testKey(70), 1, documentOf(1_000_000)), "127.0.0.1")).hash);
   const noJson = Buffer.alloc(1_400_000, "x");
   for (const [name, path] of [
     ["HTTP/1.1", "/chain/transactions"],
@@ -135,7 +126,7 @@ test("rejects a body by its length if its address is above the byte rate; reads 
       .status,
     400,
   );
-  t.truthy((await submit(node.port, program(testKey(71), 1), "127.0.0.1")).hash, "a small body fits");
+  t.truthy((await submit(node.port, newProgram(testKey(71), 1), "127.0.0.1")).hash, "a small body fits");
   const huge = await ask(node.port, "/chain/transactions", { method: "POST", body: Buffer.alloc(3_000_000) });
   t.is(huge.status, 413, "the size limit takes precedence over the rate");
 });
@@ -157,15 +148,15 @@ test("with --writers listed, rejects transactions of unlisted senders", async (t
   const flags = { genesis: "genesis.json", writers: "listed", "writers-file": "writers.json" };
   const node = await startTestNode(t, flags, dir);
   for (const key of [authority, ofGenesis, ofFile]) {
-    t.truthy((await submit(node.port, program(key, 1, "{}", network), "127.0.0.1")).hash);
+    t.truthy((await submit(node.port, newProgram(key, 1, "{}", { network }), "127.0.0.1")).hash);
   }
-  const refused = await submit(node.port, program(unlisted, 1, "{}", network), "127.0.0.1");
+  const refused = await submit(node.port, newProgram(unlisted, 1, "{}", { network }), "127.0.0.1");
   t.like(refused, { errorCode: "PERMISSION_DENIED" });
   t.regex(refused.error!, /listed writers only/);
   // The rule belongs to this node, not to the chain: blocks may contain transactions of unlisted senders.
   await node.stop();
   const open = await startTestNode(t, {}, dir);
-  t.truthy((await submit(open.port, program(unlisted, 1, "{}", network), "127.0.0.1")).hash);
+  t.truthy((await submit(open.port, newProgram(unlisted, 1, "{}", { network }), "127.0.0.1")).hash);
 });
 
 test("the node does not start with an invalid writers file", async (t) => {

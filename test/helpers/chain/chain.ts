@@ -1,8 +1,10 @@
 /** A chain over a bare database. */
-import { type Chain, createChain } from "../../../src/chain/chain.js";
+import { type Chain, type ChainDeps, createChain } from "../../../src/chain/chain.js";
 import { createChainStore } from "../../../src/chain/chain-store.js";
 import type { Executor } from "../../../src/chain/transactions/executor.js";
-import { type Mempool, type MempoolDeps, openMempool } from "../../../src/chain/mempool/mempool.js";
+import type { ChainStore } from "../../../src/chain/blocks/store.js";
+import type { ChainHead } from "../../../src/chain/blocks/store-types.js";
+import { type MempoolDeps, openMempool } from "../../../src/chain/mempool/mempool.js";
 import type { Database, Queries } from "../../../src/db/queries/database.js";
 import {
   createTransactionExecutor,
@@ -17,49 +19,56 @@ import type { ZkThreads } from "../../../src/zk/worker-pool.js";
 import { createZkChanges } from "../../../src/zk/write.js";
 import { genesisOf, type TestKey } from "./keys.js";
 
+/** Parts of a chain, which tests replace to inject errors and delays. */
+export interface ChainSettings {
+  readonly nowMs?: () => number;
+  readonly verificationKey?: VerificationKey | undefined;
+  readonly states?: (db: Queries) => State;
+  /** Rules of the mempool. Default: it accepts transactions of every sender, without rate limits. */
+  readonly rules?: Partial<Pick<MempoolDeps, "rates" | "mayWrite" | "monotonicMs">>;
+  readonly wrapStore?: (store: ChainStore<State>) => ChainStore<State>;
+  readonly wrapExecutor?: (executor: Executor<State>) => Executor<State>;
+  /** Latest block that the chain knows. Default: the stored one. */
+  readonly head?: ChainHead;
+  readonly onApplied?: ChainDeps<State>["onApplied"];
+  readonly onUnexpected?: ChainDeps<State>["onUnexpected"];
+}
+
+/** Opens a chain, as {@link openChain} does, and returns it with its store and mempool. */
+export async function openParts(database: Database, authorities: readonly TestKey[], settings: ChainSettings = {}) {
+  const { nowMs = Date.now, states = stateIn, wrapStore = (one) => one, wrapExecutor = (one) => one } = settings;
+  const text = genesisOf(...authorities);
+  const keys = authorities.map(({ publicKey }) => publicKey);
+  const genesis = { text, hash: sha256(text), authorities: keys, followers: [], writers: [], timestampMs: 0 };
+  const store = wrapStore(createChainStore(database, states));
+  if ((await store.head()) === undefined) {
+    await store.insertGenesis(genesis);
+  }
+  const mempool = await openMempool({
+    ...{ store, rates: { bytes: 0, programs: 0, leaves: 0 }, mayWrite: () => true, nowMs, monotonicMs: nowMs },
+    onError: () => undefined,
+    ...settings.rules,
+  });
+  const chain = createChain({
+    ...{ store, mempool, genesis, nowMs, head: settings.head ?? (await store.head()) },
+    executor: wrapExecutor(effectsOn(database, keys, settings.verificationKey)),
+    onApplied: settings.onApplied ?? (() => undefined),
+    onUnexpected: settings.onUnexpected ?? (() => undefined),
+  });
+  return { store, mempool, chain };
+}
+
 /** Opens a chain over a migrated database that is empty or contains a chain of this genesis. */
 export async function openChain(
   database: Database,
   authorities: readonly TestKey[],
-  nowMs: () => number = Date.now,
+  nowMs?: () => number,
   verificationKey?: VerificationKey,
-  onUnexpected: (error: unknown) => void = () => undefined,
-  states: (db: Queries) => State = stateIn,
+  onUnexpected?: (error: unknown) => void,
+  states?: (db: Queries) => State,
 ): Promise<Chain> {
-  const store = createChainStore(database, states);
-  const mempool = await openTestMempool(store, nowMs);
-  const text = genesisOf(...authorities);
-  const genesis = {
-    text,
-    hash: sha256(text),
-    authorities: authorities.map(({ publicKey }) => publicKey),
-    followers: [],
-    writers: [],
-    timestampMs: 0,
-  };
-  if ((await store.head()) === undefined) {
-    await store.insertGenesis(genesis);
-  }
-  const executor = effectsOn(database, genesis.authorities, verificationKey);
-  const onApplied = (): void => undefined;
-  return createChain({ onApplied, onUnexpected, store, mempool, genesis, head: await store.head(), executor, nowMs });
-}
-
-/** Opens a mempool that accepts transactions of every sender, without rate limits. */
-export async function openTestMempool(
-  store: MempoolDeps["store"],
-  nowMs: () => number = Date.now,
-  rules: Partial<Pick<MempoolDeps, "rates" | "mayWrite" | "monotonicMs">> = {},
-): Promise<Mempool> {
-  return await openMempool({
-    store,
-    rates: { bytes: 0, programs: 0, leaves: 0 },
-    mayWrite: () => true,
-    nowMs,
-    monotonicMs: nowMs,
-    onError: () => undefined,
-    ...rules,
-  });
+  const settings = { ...(nowMs && { nowMs }), ...(onUnexpected && { onUnexpected }), ...(states && { states }) };
+  return (await openParts(database, authorities, { ...settings, verificationKey })).chain;
 }
 
 /** Creates the executor of all features on a database, in this thread. */

@@ -1,25 +1,57 @@
 /** Transactions, submitted to nodes over plain HTTP or gRPC. */
 import { sha256 } from "../../../src/base/crypto/hash.js";
 import { type TestKey, testKey } from "./keys.js";
-import { ask, askJson } from "../wire/plain-client.js";
-import { type Operation, signTransaction, createPublic } from "./transactions.js";
+import { ask, askJson, type PlainResponse } from "../wire/plain-client.js";
+import { createPublic, type Operation, signTransaction, type SigningOptions } from "./transactions.js";
 import { until } from "../nodes/until.js";
-import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { toJson } from "@bufbuild/protobuf";
+import { type Client, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { type Transaction, TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { ChainService, TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import type { RunningCli } from "../nodes/start-cli.js";
 import { connectGrpc, type TestGrpcClient } from "../wire/grpc-client.js";
 import type { TestNode } from "../nodes/start-node.js";
 import type { Teardown } from "../nodes/teardown.js";
 import { createHash } from "node:crypto";
 
+/** Submits a transaction over HTTP, from one of this machine's addresses. */
+export async function post(port: number, transaction: Transaction, localAddress?: string): Promise<PlainResponse> {
+  const body = JSON.stringify({ transaction: toJson(TransactionSchema, transaction) });
+  const request = { method: "POST", headers: { "Content-Type": "application/json" }, body };
+  return await ask(port, "/chain/transactions", request, localAddress === undefined ? {} : { localAddress });
+}
+
+/** Creates a transaction that creates a program, whose name has the nonce. */
+export const newProgram = (key: TestKey, nonce: number, json = "{}", options: SigningOptions = {}): Transaction =>
+  signTransaction(key, nonce, createPublic(`p${nonce}`, json), options);
+
+export type ChainClient = Client<typeof ChainService>;
+
+/** Creates a client of a node, in this process or a child process. */
+export function chainClient(node: { readonly rpcUrl: string } | Pick<RunningCli, "ready">): ChainClient {
+  const baseUrl = "ready" in node ? node.ready.rpc : node.rpcUrl;
+  return createClient(ChainService, createGrpcTransport({ baseUrl, readMaxBytes: 8 * 1024 * 1024 }));
+}
+
+/** Returns true if blocks include all of these transactions. */
+export async function areIncluded(client: ChainClient, ...hashes: readonly string[]): Promise<boolean> {
+  const responses = await Promise.all(hashes.map((hash) => client.getTransaction({ hash })));
+  return responses.every(({ status }) => status === TransactionStatus.INCLUDED);
+}
+
+/** Submits a transaction. Returns its hash once a block includes it. */
+export async function include(client: ChainClient, transaction: Transaction): Promise<string> {
+  const { hash } = await client.submitTransaction({ transaction });
+  await until(() => areIncluded(client, hash));
+  return hash;
+}
+
 /** Submits an operation. Resolves to the hash of the transaction once a block includes it. */
 export async function writeAs(key: TestKey, port: number, nonce: number, operation: Operation): Promise<string> {
-  const { body, signature } = signTransaction(key, nonce, operation);
-  const hash = sha256(body);
-  const transaction = {
-    body: Buffer.from(body).toString("base64"),
-    signature: Buffer.from(signature).toString("base64"),
-  };
-  const headers = { "Content-Type": "application/json" };
-  await ask(port, "/chain/transactions", { method: "POST", headers, body: JSON.stringify({ transaction }) });
+  const transaction = signTransaction(key, nonce, operation);
+  const hash = sha256(transaction.body);
+  await post(port, transaction);
   await until(async () => (await ask(port, `/chain/transactions/${hash}`)).text.includes('"included"'));
   return hash;
 }
