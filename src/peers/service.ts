@@ -32,13 +32,11 @@ export interface PeerServiceDeps extends Omit<HandshakeDeps, "client">, RelayRec
   readonly onStatus: () => Promise<void>;
 }
 
-const maxDialBacks = 8;
 const challengeBytes = { min: 16, max: 64 };
 
 export function createPeerService(deps: PeerServiceDeps): Implementation<typeof PeerService> {
   const { self, book, dialer, policy, dialRateLimit, challenges, duplicates, readStatus, onStatus } = deps;
   const acceptRelayed = createRelayReceiver(deps);
-  let dialBacksRunning = 0;
 
   function requireGenesis(): string {
     if (self.genesisHash === undefined) {
@@ -48,15 +46,13 @@ export function createPeerService(deps: PeerServiceDeps): Implementation<typeof 
   }
 
   /**
-   * Adds a caller to the address book and dials it back at once. The dial waits for a later tick if 8 such dials are in
-   * progress, if the rate limit is exceeded, or if the peer has a current handshake.
+   * Adds a caller to the address book and dials it back at once. The dial waits for a later tick if the rate limit is
+   * exceeded, or if the peer has a current handshake.
    */
-  async function dialBack(endpoint: string): Promise<void> {
+  function dialBack(endpoint: string): void {
     const mayDial = book.add(endpoint, "handshake") && book.get(endpoint)?.handshaken !== true;
-    if (mayDial && dialBacksRunning < maxDialBacks && dialRateLimit.tryDialBack(endpoint)) {
-      dialBacksRunning++;
-      await dialer.dial(endpoint, maxGossipedPeers);
-      dialBacksRunning--;
+    if (mayDial && dialRateLimit.tryDialBack(endpoint)) {
+      void dialer.dial(endpoint, maxGossipedPeers);
     }
   }
 
@@ -80,7 +76,7 @@ export function createPeerService(deps: PeerServiceDeps): Implementation<typeof 
         book.recordStatus(peer.endpoint, status);
         void onStatus();
       } else {
-        void dialBack(announced);
+        dialBack(announced);
       }
     } catch (error) {
       if (error instanceof RpcError) {
@@ -177,7 +173,7 @@ export function createPeerService(deps: PeerServiceDeps): Implementation<typeof 
           book.recordStatus(entry.endpoint, readStatus(status, entry.identity ?? ""));
           await onStatus();
         } else {
-          void dialBack(entry.endpoint);
+          dialBack(entry.endpoint);
         }
       }
       return {

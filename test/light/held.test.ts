@@ -1,9 +1,10 @@
 /** Verified reads from a node whose responses never end: limits in bytes and time end them. */
 import { create, toBinary } from "@bufbuild/protobuf";
-import test from "ava";
-import { createServer, type ServerResponse } from "node:http";
+import test, { type ExecutionContext } from "ava";
+import { once } from "node:events";
+import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createGatehouse, GatehouseError } from "gatehouse-client";
+import { createGatehouse, GatehouseError, type VerifyOptions } from "gatehouse-client";
 import { GetGenesisResponseSchema } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { StateService } from "../../gen/gatehouse/state/v1/state_pb.js";
 import { createLogging } from "../../src/base/logging/log.js";
@@ -34,11 +35,22 @@ const flood = (response: ServerResponse): void => {
   send();
 };
 
+/** Starts a server, and returns its URL. */
+async function serve(t: Teardown, listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
 /** Starts a server whose responses never end, and counts the bytes that it has sent. */
 async function startEndless(t: Teardown, send: (response: ServerResponse) => void) {
   let open = 0;
   let sentBytes = 0;
-  const server = createServer((request, response) => {
+  const url = await serve(t, (request, response) => {
     open++;
     response.on("close", () => {
       open--;
@@ -48,51 +60,33 @@ async function startEndless(t: Teardown, send: (response: ServerResponse) => voi
     response.writeHead(200, { "Content-Type": "application/proto" });
     send(response);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, open: () => open, sentMib: () => sentBytes / 1024 / 1024 };
+  return { url, open: () => open, sentMib: () => sentBytes / 1024 / 1024 };
 }
 
+const genesis = genesisOf(testKey(1));
 const address = `stor-${"0".repeat(40)}`;
 /** The response limit, and the buffers of both sides. */
 const maxMib = 5 + 8;
 
-async function startLightNode(t: Teardown, url: string, timeoutMs: number) {
-  const { log } = createLogging({ level: "silent", json: true });
-  const dir = await temporaryDirectory(t);
-  const light = await startLight({
-    ...{ urls: [url], genesisHash: testNetwork, dir, port: 0, maxAgeS: 3_600, log },
-    timeoutMs,
-  });
-  t.teardown(() => light.stop());
-  return light;
+/** Reads a field with the client package, and returns the error. */
+async function readField(t: ExecutionContext, url: string, verify: VerifyOptions, timeoutMs?: number) {
+  const client = createGatehouse(url, { verify, ...(timeoutMs !== undefined && { timeoutMs }) });
+  t.teardown(() => client.close());
+  const read = client.storage.getField({ storageAddress: address, field: "a" });
+  return await t.throwsAsync(read, { instanceOf: GatehouseError });
 }
 
 test("the client package ends a slow read at its timeout, and closes the connection", async (t) => {
   const node = await startEndless(t, drip);
-  const client = createGatehouse(node.url, { verify: { genesis: genesisOf(testKey(1)) }, timeoutMs: 500 });
-  t.teardown(() => client.close());
   const startedMs = Date.now();
-  const error = await t.throwsAsync(client.storage.getField({ storageAddress: address, field: "a" }), {
-    instanceOf: GatehouseError,
-  });
-  t.is(error.reason, "DEADLINE_EXCEEDED");
+  t.is((await readField(t, node.url, { genesis }, 500)).reason, "DEADLINE_EXCEEDED");
   t.true(Date.now() - startedMs < 5_000);
   await until(() => node.open() === 0);
 });
 
 test("the client package reads at most 5 MiB of a response", async (t) => {
   const node = await startEndless(t, flood);
-  const client = createGatehouse(node.url, { verify: { genesis: genesisOf(testKey(1)) } });
-  t.teardown(() => client.close());
-  const error = await t.throwsAsync(client.storage.getField({ storageAddress: address, field: "a" }), {
-    instanceOf: GatehouseError,
-  });
-  t.is(error.message, "The response is larger than 5242880 bytes.");
+  t.is((await readField(t, node.url, { genesis })).message, "The response is larger than 5242880 bytes.");
   await until(() => node.open() === 0);
   t.true(node.sentMib() < maxMib, `${node.sentMib()} MiB`);
 });
@@ -109,40 +103,33 @@ test("the calls of one read share its timeout", async (t) => {
 
 test("the calls of one read of the client package share its timeout", async (t) => {
   const timeouts: number[] = [];
-  const genesis = genesisOf(testKey(1));
-  const server = createServer((request, response) => {
+  const url = await serve(t, (request, response) => {
     timeouts.push(Number(request.headers["connect-timeout-ms"]));
-    // The genesis arrives after 500 ms.
-    if (request.url!.endsWith("GetGenesis")) {
-      setTimeout(() => {
-        response.writeHead(200, { "Content-Type": "application/proto" });
-        response.end(toBinary(GetGenesisResponseSchema, create(GetGenesisResponseSchema, { genesis })));
-      }, 500);
-    } else {
+    if (!request.url!.endsWith("GetGenesis")) {
       response.writeHead(404).end();
+      return;
     }
+    // The genesis arrives after 500 ms.
+    setTimeout(() => {
+      response.writeHead(200, { "Content-Type": "application/proto" });
+      response.end(toBinary(GetGenesisResponseSchema, create(GetGenesisResponseSchema, { genesis })));
+    }, 500);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const client = createGatehouse(url, { verify: { genesisHash: testNetwork }, timeoutMs: 20_000 });
-  t.teardown(() => client.close());
-  await t.throwsAsync(client.storage.getField({ storageAddress: address, field: "a" }), { instanceOf: GatehouseError });
+  await readField(t, url, { genesisHash: testNetwork }, 20_000);
   t.is(timeouts.length, 2);
   t.true(timeouts[0]! <= 20_000 && timeouts[1]! <= 19_510, String(timeouts));
 });
 
 test("a light node ends a slow read at its timeout, and responds with 503", async (t) => {
   const node = await startEndless(t, drip);
-  const light = await startLightNode(t, node.url, 500);
+  const { log } = createLogging({ level: "silent", json: true });
+  const dir = await temporaryDirectory(t);
+  const options = { urls: [node.url], genesisHash: testNetwork, dir, port: 0, maxAgeS: 3_600, log };
+  const light = await startLight({ ...options, timeoutMs: 500 });
+  t.teardown(() => light.stop());
   const startedMs = Date.now();
-  t.regex(
-    (await ask(light.port, `/storage-program/${address}/field/a`)).text,
-    /None of this light node's upstream nodes/,
-  );
+  const { text } = await ask(light.port, `/storage-program/${address}/field/a`);
+  t.regex(text, /None of this light node's upstream nodes/);
   t.true(Date.now() - startedMs < 5_000);
   await until(() => node.open() === 0);
 });

@@ -6,9 +6,17 @@ import { join } from "node:path";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
-import { connectGrpc } from "../helpers/wire/grpc-client.js";
+import { clientOf } from "../helpers/chain/submit.js";
 import { type TestKey, testKey } from "../helpers/chain/keys.js";
-import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../helpers/nodes/network.js";
+import {
+  endpointOf,
+  headOf,
+  type NetworkNode,
+  networkOf,
+  peersOf,
+  startMemberOf,
+  untilAt,
+} from "../helpers/nodes/network.js";
 import { ask } from "../helpers/wire/plain-client.js";
 import { connectStranger } from "../helpers/nodes/odd-peer.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
@@ -26,11 +34,16 @@ const open = { followers: "open" };
 const warning = /There are private programs, and every node may follow.*--followers listed/;
 
 async function submit(t: Teardown, node: TestNode, text = genesis): Promise<void> {
-  const client = connectGrpc(node.port);
-  t.teardown(() => client.close());
-  await client.call(ChainService.method.submitTransaction, {
-    transaction: signTransaction(owner, 1, secret, { network: sha256(text) }),
-  });
+  const transaction = signTransaction(owner, 1, secret, { network: sha256(text) });
+  await clientOf(t, node).call(ChainService.method.submitTransaction, { transaction });
+}
+
+/** Starts an authority with the private program in block 1. */
+async function startWithSecret(t: Teardown, node: Partial<NetworkNode> = {}): Promise<TestNode> {
+  const started = await startMemberOf(t, { key: authority, genesis, ...node });
+  await submit(t, started, node.genesis);
+  await untilAt(started, 1);
+  return started;
 }
 
 /** Counts the bodies of block 1 that a node with this key gets: by number, and in the stream or its error. */
@@ -52,9 +65,7 @@ async function countBodies(t: Teardown, node: TestNode, key: TestKey): Promise<r
 }
 
 test("on an open network, every node gets full blocks", async (t) => {
-  const node = await startMemberOf(t, { key: authority, genesis, flags: open });
-  await submit(t, node);
-  await until(async () => (await headOf(node)).number === 1);
+  const node = await startWithSecret(t, { flags: open });
   t.deepEqual(await countBodies(t, node, stranger), [1, 1]);
 });
 
@@ -67,9 +78,7 @@ test("a `followers` list in the genesis restricts followers, even if empty; --fo
     [{ authorities, followers: [] }, open, true],
     [{ authorities }, listed, false],
   ] as const) {
-    const node = await startMemberOf(t, { key: authority, genesis: JSON.stringify(text), flags });
-    await submit(t, node, JSON.stringify(text));
-    await until(async () => (await headOf(node)).number === 1);
+    const node = await startWithSecret(t, { genesis: JSON.stringify(text), flags });
     const [bodies] = await countBodies(t, node, stranger);
     t.is(bodies, mayFollow ? 1 : 0, JSON.stringify({ ...text, ...flags }));
   }
@@ -77,9 +86,7 @@ test("a `followers` list in the genesis restricts followers, even if empty; --fo
 
 test("a node warns at its start if an open network has private programs", async (t) => {
   const lone = networkOf(authority).genesis;
-  const first = await startMemberOf(t, { key: authority, genesis: lone });
-  await submit(t, first, lone);
-  await until(async () => (await headOf(first)).number === 1);
+  const first = await startWithSecret(t, { genesis: lone });
   const log = async (node: TestNode): Promise<string> => (await ask(node.port, "/diagnostics")).text;
   t.notRegex(await log(first), warning, "there was no private program at the first start");
   await first.stop();
@@ -93,17 +100,14 @@ test("a node warns at its start if an open network has private programs", async 
 
 test("on a listed network, genesis, peers file and operator name the nodes that get full blocks", async (t) => {
   const seeds = [silentPeer, { url: "https://127.0.0.1:10", identity: inFile.publicKey }];
-  const node = await startMemberOf(t, { key: authority, genesis, seeds, flags: listed });
-  await submit(t, node);
-  await until(async () => (await headOf(node)).number === 1);
+  const node = await startWithSecret(t, { seeds, flags: listed });
   for (const key of [authority, inGenesis, inFile]) {
     t.deepEqual(await countBodies(t, node, key), [1, 1]);
   }
-  const denied = [0, /^PERMISSION_DENIED: .*--peers.*peers add --identity.*genesis/] as const;
   const expectDenied = async (key: TestKey, label: string): Promise<void> => {
     const [bodies, reason] = await countBodies(t, node, key);
-    t.is(bodies, denied[0], label);
-    t.regex(String(reason), denied[1], label);
+    t.is(bodies, 0, label);
+    t.regex(String(reason), /^PERMISSION_DENIED: .*--peers.*peers add --identity.*genesis/, label);
   };
   await expectDenied(stranger, "a stranger");
   await expectDenied(byOperator, "before the operator names it");
@@ -120,23 +124,20 @@ test("on a listed network, genesis, peers file and operator name the nodes that 
 });
 
 test("a listed node follows a listed network; another one logs why it cannot", async (t) => {
-  const producer = await startMemberOf(t, { key: authority, genesis, flags: listed });
-  await submit(t, producer);
-  await until(async () => (await headOf(producer)).number === 1);
+  const producer = await startWithSecret(t, { flags: listed });
   const seeds = [endpointOf(producer)];
   const follower = await startMemberOf(t, { key: inGenesis, genesis, seeds, flags: listed });
-  await until(async () => (await headOf(follower)).number === 1);
+  await untilAt(follower, 1);
 
   const excluded = await startMemberOf(t, { key: stranger, genesis, seeds, flags: open });
   const control = createClient(ControlService, producer.control);
   await until(async () => (await peersOf(excluded)).some(({ verification }) => verification.status));
-  await until(async () =>
-    /Dropped the peer .*listed followers only/.test((await ask(excluded.port, "/diagnostics")).text),
-  );
+  const dropped = /Dropped the peer .*listed followers only/;
+  await until(async () => dropped.test((await ask(excluded.port, "/diagnostics")).text));
   t.is((await headOf(excluded)).number, 0);
   const url = endpointOf(excluded);
   await control.addPeer({ endpoint: url, identity: stranger.publicKey });
-  await until(async () => (await headOf(excluded)).number === 1);
+  await untilAt(excluded, 1);
 });
 
 test("pending transactions are relayed only to verified peers that may follow", async (t) => {

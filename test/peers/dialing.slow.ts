@@ -1,10 +1,8 @@
 /** The rate at which a node dials endpoints that strangers announce. */
 import test from "ava";
 import { createServer, type Server } from "node:net";
-import { mock } from "node:test";
 import { createClient } from "@connectrpc/connect";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
-import { createDialRateLimit, DialRateLimited } from "../../src/peers/handshake/dial-rate-limit.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/nodes/network.js";
 import { connectStranger, startOddPeer } from "../helpers/nodes/odd-peer.js";
@@ -110,80 +108,4 @@ test.serial("dials back an honest node during a flood of other announcements", a
   // The flood has used up the burst of its address; capacity returns with time.
   await until(async () => (await peersOf(node)).some(({ connection }) => connection.string === honest.rpcUrl));
   t.pass();
-});
-
-test("limits dials of an endpoint and connections to an address", (t) => {
-  const clock = { nowMs: 1_000_000 };
-  const mocked = mock.method(performance, "now", () => clock.nowMs);
-  t.teardown(() => mocked.mock.restore());
-  const limit = createDialRateLimit(5_000);
-  const count = (work: () => void): number => {
-    let counted = 0;
-    for (let i = 0; i < 1_000; i++) {
-      try {
-        work();
-        counted++;
-      } catch (error) {
-        t.true(error instanceof DialRateLimited);
-      }
-    }
-    return counted;
-  };
-  t.true(limit.tryDial("https://a:1"));
-  t.false(limit.tryDial("https://a:1"));
-  t.false(limit.tryDialBack("https://a:1"));
-  t.true(limit.tryDialBack("https://b:1"));
-  clock.nowMs += 2_500;
-  t.true(limit.tryDial("https://a:1"));
-
-  t.is(
-    count(() => limit.countConnection("192.0.2.1", false)),
-    8,
-  );
-  t.is(
-    count(() => limit.countConnection("::ffff:192.0.2.1", false)),
-    0,
-  );
-  t.is(
-    count(() => limit.countConnection("192.0.2.2", false)),
-    8,
-  );
-  t.is(
-    count(() => limit.countConnection("2001:db8::1", false)),
-    8,
-  );
-  t.is(
-    count(() => limit.countConnection("2001:db8:0:0:ffff::2", false)),
-    0,
-  );
-  t.is(
-    count(() => limit.countConnection("2001:db8:0:1::1", false)),
-    8,
-  );
-  // Verified peers have a separate, larger limit.
-  t.is(
-    count(() => limit.countConnection("192.0.2.1", true)),
-    64,
-  );
-  clock.nowMs += 10_000;
-  t.is(
-    count(() => limit.countConnection("192.0.2.1", false)),
-    1,
-  );
-  t.is(
-    count(() => limit.countConnection("192.0.2.1", true)),
-    10,
-  );
-
-  let burst = 0;
-  for (let port = 1; port < 1_000; port++) {
-    burst += limit.tryDialBack(`https://c:${port}`) ? 1 : 0;
-  }
-  t.is(burst, 32);
-  // A clock that is set back adds no capacity.
-  clock.nowMs -= 3_600_000;
-  t.is(
-    count(() => limit.countConnection("192.0.2.1", false)),
-    0,
-  );
 });

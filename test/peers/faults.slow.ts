@@ -5,8 +5,8 @@ import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { type FaultyProxy, startProxy } from "../helpers/wire/faulty-wire.js";
-import { connectGrpc } from "../helpers/wire/grpc-client.js";
-import { headOf, networkOf, peersOf, startMemberOf } from "../helpers/nodes/network.js";
+import { clientOf } from "../helpers/chain/submit.js";
+import { headOf, healthOf, networkOf, peersOf, startMemberOf, untilReady } from "../helpers/nodes/network.js";
 import { askJson } from "../helpers/wire/plain-client.js";
 import type { TestNode } from "../helpers/nodes/start-node.js";
 import { eventually } from "../helpers/nodes/until.js";
@@ -32,25 +32,20 @@ test("after latency, broken connections and a partition, all heads are equal and
     nodes.push(await startMemberOf(t, { key: testKey(i + 1), genesis, seeds, flags }));
   }
   const allProxies = proxies.flat();
-  const readyPeers = async (node: TestNode): Promise<number> =>
-    (await peersOf(node)).filter(({ status }) => status.ready).length;
   for (const node of nodes) {
-    await eventually("all know each other", async () => (await readyPeers(node)) === count - 1);
+    await untilReady(node, count - 1);
   }
 
-  const clients = nodes.map(({ port }) => connectGrpc(port));
-  t.teardown(() => clients.forEach((client) => client.close()));
+  const clients = nodes.map((node) => clientOf(t, node));
   let submitted = 0;
   async function submitAt(index: number): Promise<void> {
     submitted++;
     // Each transaction has its own sender, because different routes deliver in any order.
     const transaction = signTransaction(testKey(100 + submitted), 1, createPublic(`wire ${submitted}`, "{}"));
-    await eventually("the transaction is accepted", async () =>
-      clients[index]!.call(ChainService.method.submitTransaction, { transaction }).then(
-        () => true,
-        () => false,
-      ),
-    );
+    await eventually("the transaction is accepted", async () => {
+      await clients[index]!.call(ChainService.method.submitTransaction, { transaction });
+      return true;
+    });
   }
   const included = async (node: TestNode): Promise<number> =>
     (await askJson<{ count: number }>(node.port, "/storage-program/search?q=wire&limit=200")).count;
@@ -95,9 +90,6 @@ test("after latency, broken connections and a partition, all heads are equal and
   await eventually("the partition heals", haveAll);
   t.is(await included(nodes[3]!), 28);
   for (const node of nodes) {
-    await eventually(
-      "all are accepting",
-      async () => (await askJson<{ accepting: boolean }>(node.port, "/health")).accepting,
-    );
+    await eventually("all are accepting", async () => (await healthOf(node)).accepting);
   }
 });

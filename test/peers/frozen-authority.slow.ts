@@ -2,7 +2,7 @@
 import test from "ava";
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { testKey } from "../helpers/chain/keys.js";
-import { endpointOf, networkOf, peersOf, startMemberOf, startProcessOf } from "../helpers/nodes/network.js";
+import { endpointOf, networkOf, startMemberOf, startProcessOf, untilReady } from "../helpers/nodes/network.js";
 import { clientOf, statusOf, submit } from "../helpers/chain/submit.js";
 import type { TestNode } from "../helpers/nodes/start-node.js";
 import { until } from "../helpers/nodes/until.js";
@@ -18,7 +18,7 @@ test("transactions of one sender are included in order after the authority was f
     nodes.push(await startMemberOf(t, { key, genesis, seeds: [producer, ...nodes].map(endpointOf) }));
   }
   for (const node of nodes) {
-    await until(async () => (await peersOf(node)).filter(({ status }) => status.ready).length === nodes.length);
+    await untilReady(node, nodes.length);
   }
   const client = clientOf(t, nodes[0]!);
   const hashes: string[] = [];

@@ -9,21 +9,26 @@ import {
   type SignedHead,
   SignedHeadSchema,
 } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { createHeadStatements, type HeadStatements } from "../../src/chain/writer/head-statements.js";
 import type { ChainHead } from "../../src/chain/blocks/store-types.js";
-import { connectGrpc } from "../helpers/wire/grpc-client.js";
+import { clientOf, submit } from "../helpers/chain/submit.js";
 import { askHead, readSignedHead, signedHeadMs, signedHead } from "../helpers/chain/heads.js";
 import { testKey } from "../helpers/chain/keys.js";
-import { endpointOf, makeBlocks, networkOf, peersOf, startMemberOf, statusAt } from "../helpers/nodes/network.js";
+import {
+  chainFailure,
+  endpointOf,
+  makeBlocks,
+  networkOf,
+  startMemberOf,
+  statusAt,
+  untilPeerIs,
+  untilPolled,
+} from "../helpers/nodes/network.js";
 import { connectStranger, startOddPeer } from "../helpers/nodes/odd-peer.js";
-import { askJson } from "../helpers/wire/plain-client.js";
 import { silentPeer, type TestNode } from "../helpers/nodes/start-node.js";
-import { temporaryDirectory } from "../helpers/nodes/teardown.js";
-import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { until } from "../helpers/nodes/until.js";
 
 const [authority, follower, stranger] = [testKey(1), testKey(2), testKey(50)];
@@ -34,24 +39,11 @@ const pollRarely = { "loop-interval": "600" };
 const pollOften = { "loop-interval": "0.05" };
 const signEvery = (stateHeadEveryMs: number) => ({ options: { stateHeadEveryMs } });
 
-interface Health {
-  readonly main_loop: { readonly iterations_total: number };
-  readonly subsystems: { readonly chain: { readonly status: string; readonly lastError: { message: string } | null } };
-}
-const health = ({ port }: { readonly port: number }): Promise<Health> => askJson<Health>(port, "/health");
-
 /** Waits for a newer signed head, and returns its time in ms. */
 async function untilNewer(node: TestNode): Promise<number> {
   const before = await signedHeadMs(node);
   await until(async () => (await signedHeadMs(node)) > before);
   return await signedHeadMs(node);
-}
-
-/** Waits until the node has polled its peers this often. */
-async function untilPolled(node: TestNode, times = 3): Promise<void> {
-  const ticks = async (): Promise<number> => (await health(node)).main_loop.iterations_total;
-  const before = await ticks();
-  await until(async () => (await ticks()) >= before + times);
 }
 
 test("an idle authority re-signs its head, and followers and their followers get it", async (t) => {
@@ -70,19 +62,14 @@ test("an idle authority re-signs its head, and followers and their followers get
   }
 
   // A new block replaces the signed head of the previous one.
-  const client = connectGrpc(producer.port);
-  t.teardown(() => client.close());
-  await client.call(ChainService.method.submitTransaction, {
-    transaction: signTransaction(testKey(90), 1, createPublic("p", "{}")),
-  });
+  await submit(clientOf(t, producer), 1);
   for (const node of [producer, near, far]) {
     await until(async () => (await askHead(node)).signedHead?.number === 1n);
     const { head, signedHead: statement } = await askHead(node);
     const [header, signature] = [head.header, head.signature].map((text) => Buffer.from(text, "base64"));
+    const signedBytes = Buffer.concat([Buffer.from("gatehouse block v3\0"), header!]);
     t.is(sha256(header!), head.hash);
-    t.true(
-      verify(null, Buffer.concat([Buffer.from("gatehouse block v3\0"), header!]), authority.privateKey, signature!),
-    );
+    t.true(verify(null, signedBytes, authority.privateKey, signature!));
     t.is(statement!.hash, head.hash);
     // The authority signs the head again after the interval.
     t.true(Number(statement!.timestampMs) >= head.timestamp + 290, `${statement!.timestampMs} after ${head.timestamp}`);
@@ -119,13 +106,8 @@ test("ignores signed heads of a wrong signer, network, block or time, and accept
     },
     blocks: async (_, send) => await send(block),
   });
-  const node = await startMemberOf(t, {
-    key: follower,
-    genesis,
-    seeds: [peer.endpoint],
-    flags: pollOften,
-    ...signEvery(300),
-  });
+  const member = { key: follower, genesis, seeds: [peer.endpoint], flags: pollOften };
+  const node = await startMemberOf(t, { ...member, ...signEvery(300) });
   const observer = connectStranger(t, node.ports["omni"]!, testKey(60));
   const passedOnMs = async (): Promise<number> => {
     const { status } = await observer.call(PeerService.method.exchangeStatus, {});
@@ -137,29 +119,23 @@ test("ignores signed heads of a wrong signer, network, block or time, and accept
   t.is(await signedHeadMs(node), oldMs, "the peer sends nothing newer");
 
   // Each one except the last would be newer if it were valid.
+  const flip = (bytes: Uint8Array): Uint8Array => bytes.map((byte, i) => (i === 5 ? byte ^ 1 : byte));
+  const byAuthority = (valid: Statement, fields: Partial<Statement>) => signedHead(authority, { ...valid, ...fields });
+  const asAuthority = { proposer: authority.publicKey };
   const bad: Readonly<Record<string, readonly [(valid: Statement, ms: number) => SignedHead, RegExp?]>> = {
     "no authority": [(valid) => signedHead(stranger, valid), /is not from an authority of this network/],
-    "a forged proposer": [
-      (valid) => signedHead(stranger, { ...valid, proposer: authority.publicKey }),
-      /not signed by its proposer/,
-    ],
+    "a forged proposer": [(valid) => signedHead(stranger, { ...valid, ...asAuthority }), /not signed by its proposer/],
     "a flipped bit": [
       (valid) => {
         const { statement, signature } = signedHead(authority, valid);
-        return create(SignedHeadSchema, {
-          statement,
-          signature: signature.map((byte, i) => (i === 5 ? byte ^ 1 : byte)),
-        });
+        return create(SignedHeadSchema, { statement, signature: flip(signature) });
       },
       /not signed by its proposer/,
     ],
-    "another network": [
-      (valid) => signedHead(authority, { ...valid, genesisHash: sha256("x") }),
-      /is for another network/,
-    ],
+    "another network": [(valid) => byAuthority(valid, { genesisHash: sha256("x") }), /is for another network/],
     "no statement": [() => create(SignedHeadSchema, { statement: Buffer.from("no statement") }), /cannot be decoded/],
-    "another block": [(valid) => signedHead(authority, { ...valid, hash: sha256(other!.header) })],
-    "an unknown block": [(valid) => signedHead(authority, { ...valid, number: 2n })],
+    "another block": [(valid) => byAuthority(valid, { hash: sha256(other!.header) })],
+    "an unknown block": [(valid) => byAuthority(valid, { number: 2n })],
     "the block before": [(_, ms) => signHead(ms)],
     "a future time": [(_, ms) => signHead(ms + 90_000, block)],
     "a time before the block": [() => signHead(1, block)],
@@ -168,14 +144,12 @@ test("ignores signed heads of a wrong signer, network, block or time, and accept
   let latestMs = oldMs;
   for (const [label, [make, message]] of Object.entries(bad)) {
     const timestampMs = latestMs + 500;
-    signed = make(
-      { number: 1n, hash: sha256(block!.header), timestampMs: BigInt(timestampMs), genesisHash },
-      timestampMs,
-    );
+    const valid = { number: 1n, hash: sha256(block!.header), timestampMs: BigInt(timestampMs), genesisHash };
+    signed = make(valid, timestampMs);
     const before = polls;
     await until(() => polls >= before + 2, label);
     if (message !== undefined) {
-      await until(async () => message.test((await peersOf(node))[0]!.verification.message ?? ""), label);
+      await untilPeerIs(node, message);
     }
     t.deepEqual([await signedHeadMs(node), await passedOnMs()], [latestMs, latestMs], label);
     // The node accepts a valid head of the same peer, so it has processed the invalid one.
@@ -187,7 +161,6 @@ test("ignores signed heads of a wrong signer, network, block or time, and accept
 });
 
 test("an authority signs no head without the latest block, with a clock ahead, or after a fork", async (t) => {
-  const dir = await temporaryDirectory(t);
   const [[block], [other]] = [await makeBlocks(t, authority, 1), await makeBlocks(t, authority, 1)];
   let behindMs = 0;
   let evidence: object[] = [];
@@ -195,23 +168,15 @@ test("an authority signs no head without the latest block, with a clock ahead, o
     ...{ key: stranger, genesisHash },
     status: () => ({ accepting: true, timeMs: BigInt(Date.now() - behindMs), evidence }),
   });
-  const node = await startMemberOf(t, {
-    ...{
-      key: authority,
-      genesis,
-      seeds: [silentPeer],
-      dir,
-      flags: { ...pollOften, recover: false },
-      ...signEvery(100),
-    },
-  });
+  const flags = { ...pollOften, recover: false };
+  const node = await startMemberOf(t, { key: authority, genesis, seeds: [silentPeer], flags, ...signEvery(100) });
   await untilPolled(node);
   t.is(await signedHeadMs(node), 0);
   await createClient(ControlService, node.control).addPeer({ endpoint: peer.endpoint });
   await untilNewer(node);
 
   const expectSilence = async (reason: RegExp): Promise<void> => {
-    await until(async () => reason.test((await health(node)).subsystems.chain.lastError?.message ?? ""));
+    await until(async () => reason.test(await chainFailure(node)));
     // One signed head may still be in flight.
     await untilPolled(node);
     const before = await signedHeadMs(node);
@@ -238,46 +203,39 @@ function setUp(t: ExecutionContext) {
     ...{ number: 1n, hash: sha256("block 1"), timestampMs: 15_000n, genesisHash },
     ...{ header: new Uint8Array(), signature: new Uint8Array(), lowestBlock: 1n },
   };
-  let [newerCount, nowMs, isHidden] = [0, 100_000, false];
+  const state = { newerCount: 0, nowMs: 100_000, isHidden: false };
   const contradictions: string[] = [];
   const heads: HeadStatements = createHeadStatements({
     ...{ authorities: [authority.publicKey, follower.publicKey], network: genesisHash },
-    head: () => (isHidden ? undefined : head),
-    nowMs: () => nowMs,
+    head: () => (state.isHidden ? undefined : head),
+    nowMs: () => state.nowMs,
     minGapMs: 10_000,
-    onNewer: () => newerCount++,
+    onNewer: () => state.newerCount++,
     onContradiction: ({ hash }) => contradictions.push(hash),
   });
   const signHeadAt = (timeMs: number, hash = head.hash, key = authority): SignedHead =>
     signedHead(key, { number: 1n, hash, timestampMs: BigInt(timeMs), genesisHash });
   const expectLatest = (timeMs: number, count: number): void => {
-    t.deepEqual([heads.latestMs(head.hash), newerCount], [timeMs, count]);
+    t.deepEqual([heads.latestMs(head.hash), state.newerCount], [timeMs, count]);
   };
-  const setTime = (ms: number): void => {
-    nowMs = ms;
-  };
-  const hide = (): void => {
-    isHidden = true;
-  };
-  return { heads, head, signHeadAt, expectLatest, setTime, hide, contradictions };
+  return { heads, head, state, signHeadAt, expectLatest, contradictions };
 }
 
 test("passes on a signed head of any authority that is at least 10 s newer and at most 60 s ahead", (t) => {
-  const { heads, head, signHeadAt, expectLatest, setTime } = setUp(t);
-  heads.receive(signHeadAt(14_999));
-  expectLatest(0, 0);
-  heads.receive(signHeadAt(20_000));
-  expectLatest(20_000, 1);
-  heads.receive(signHeadAt(29_999));
-  expectLatest(20_000, 1);
-  heads.receive(signHeadAt(30_000, head.hash, follower));
-  expectLatest(30_000, 2);
-  heads.receive(signHeadAt(160_001));
-  expectLatest(30_000, 2);
-  heads.receive(signHeadAt(160_000));
-  expectLatest(160_000, 3);
+  const { heads, head, state, signHeadAt, expectLatest } = setUp(t);
+  for (const [timeMs, latestMs, count, key] of [
+    [14_999, 0, 0],
+    [20_000, 20_000, 1],
+    [29_999, 20_000, 1],
+    [30_000, 30_000, 2, follower],
+    [160_001, 30_000, 2],
+    [160_000, 160_000, 3],
+  ] as const) {
+    heads.receive(signHeadAt(timeMs, head.hash, key));
+    expectLatest(latestMs, count);
+  }
   t.is(heads.latestSignedHead(sha256("another block")), undefined);
-  setTime(200_000);
+  state.nowMs = 200_000;
   // Heads from the block producer have no minimum gap and no limit in time.
   heads.accept(signHeadAt(160_000));
   expectLatest(160_000, 3);
@@ -316,8 +274,7 @@ test("reports a signed head for another block with the same number once", (t) =>
 });
 
 test("rejects signed heads during a snapshot sync, with the reason", (t) => {
-  const { heads, signHeadAt, setTime, hide } = setUp(t);
-  setTime(100_000);
-  hide();
+  const { heads, state, signHeadAt } = setUp(t);
+  state.isHidden = true;
   t.throws(() => heads.accept(signHeadAt(20_000)), { message: /it is syncing from a snapshot/ });
 });

@@ -1,45 +1,37 @@
 /** Node keys: one key in two processes, which detect each other, and a lost key, as in docs/operations.md. */
-import { createClient } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { sha256 } from "../../src/base/crypto/hash.js";
+import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { PeerClient } from "../../src/peers/handshake/client.js";
 import { createDuplicateIdentities, createKeyMonitor } from "../../src/peers/handshake/duplicate-keys.js";
 import { entryOf } from "../../src/peers/address-book/peer.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
-import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../helpers/nodes/network.js";
-import { askJson } from "../helpers/wire/plain-client.js";
+import {
+  chainFailure,
+  endpointOf,
+  headOf,
+  healthOf,
+  networkOf,
+  peersOf,
+  startMemberOf,
+  untilAt,
+  untilPeerIs,
+  untilReady,
+} from "../helpers/nodes/network.js";
 import { startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
-import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { clientOf, statusOf, submit } from "../helpers/chain/submit.js";
 import { eventually, until } from "../helpers/nodes/until.js";
 
 const authority = testKey(1);
 const { genesis } = networkOf(authority);
 
-interface Health {
-  readonly status: string;
-  readonly accepting: boolean;
-  readonly subsystems: { readonly chain: { readonly status: string; readonly lastError: { message: string } | null } };
-}
-
-/** The error of the chain subsystem; empty if it has not failed. */
-async function failureOf({ port }: { readonly port: number }): Promise<string> {
-  const { chain } = (await askJson<Health>(port, "/health")).subsystems;
-  return chain.status === "failed" ? chain.lastError!.message : "";
-}
-
-const clientOf = ({ rpcUrl }: TestNode) => createClient(ChainService, createGrpcTransport({ baseUrl: rpcUrl }));
-
 /** Submits a transaction, and returns a function that reads its status. */
-async function submit(node: TestNode, nonce: number): Promise<() => Promise<TransactionStatus>> {
-  const transaction = signTransaction(testKey(90), nonce, createPublic(`p${nonce}`, "{}"));
-  await clientOf(node).submitTransaction({ transaction });
-  const hash = sha256(transaction.body);
-  return async () => (await clientOf(node).getTransaction({ hash })).status;
+async function submitTo(t: Teardown, node: TestNode, nonce: number): Promise<() => Promise<TransactionStatus>> {
+  const client = clientOf(t, node);
+  const hash = await submit(client, nonce);
+  return async () => (await statusOf(client, hash)).status;
 }
 
 /** Restarts a node in its directory and on its ports, with the key in the key file. */
@@ -54,20 +46,18 @@ test("two processes with one key and a common peer are reported by all three nod
   const first = await startMemberOf(t, { key: authority, genesis });
   const follower = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(first)] });
   await until(async () => (await peersOf(first))[0]?.verification.status === true);
-  t.is(await failureOf(first), "");
+  t.is(await chainFailure(first), "");
   const copy = await startMemberOf(t, { key: authority, genesis, seeds: [endpointOf(follower)] });
-  await eventually("the follower reports it", async () =>
-    new RegExp(`^Two processes use the key ${authority.publicKey} of an authority`).test(await failureOf(follower)),
-  );
+  const two = new RegExp(`^Two processes use the key ${authority.publicKey} of an authority`);
+  await eventually("the follower reports it", async () => two.test(await chainFailure(follower)));
+  const another = new RegExp(`^Another process uses this node's key ${authority.publicKey}, at https`);
   for (const node of [first, copy]) {
-    await eventually("the processes detect each other", async () =>
-      new RegExp(`^Another process uses this node's key ${authority.publicKey}, at https`).test(await failureOf(node)),
-    );
+    await eventually("the processes detect each other", async () => another.test(await chainFailure(node)));
   }
-  t.is((await askJson<Health>(first.port, "/health")).status, "failing");
+  t.is((await healthOf(first)).status, "failing");
   // The operator decides which one to stop. The block producer continues.
-  await submit(first, 1);
-  await until(async () => (await headOf(follower)).number === 1);
+  await submitTo(t, first, 1);
+  await untilAt(follower, 1);
   t.is((await headOf(first)).hash, (await headOf(follower)).hash);
 });
 
@@ -79,22 +69,22 @@ test("a network without its authority's key serves reads, and produces blocks on
   const follower = await follow(2, producer);
   await writeFile(join(producer.dir, "peers.json"), JSON.stringify([{ url: endpointOf(follower) }]));
   const another = await follow(3, follower);
-  await submit(producer, 1);
-  await until(async () => (await headOf(another)).number === 1);
+  await submitTo(t, producer, 1);
+  await untilAt(another, 1);
   await producer.stop();
   const lost = join(producer.dir, "identity.key");
   await rm(lost);
 
   await until(async () => (await peersOf(follower)).some(({ status }) => !status.online));
   // The other nodes do not know that the key is lost, and accept transactions until they expire.
-  await until(async () => (await askJson<Health>(follower.port, "/health")).accepting);
-  t.is((await askJson<Health>(follower.port, "/health")).status, "ok");
-  const status = await submit(follower, 2);
+  await until(async () => (await healthOf(follower)).accepting);
+  t.is((await healthOf(follower)).status, "ok");
+  const status = await submitTo(t, follower, 2);
   const missingKey = new RegExp(`belongs to the node ${authority.publicKey}, whose key is not at .* Restore the key`);
   await t.throwsAsync(startAgain(t, producer, false), { message: missingKey });
   const replacement = await startAgain(t, producer, true);
   t.not(replacement.publicKey, authority.publicKey);
-  await until(async () => (await peersOf(replacement)).some(({ status: { ready } }) => ready));
+  await untilReady(replacement);
   t.is((await headOf(replacement)).number, 1);
   t.is(await status(), TransactionStatus.PENDING);
   await replacement.stop();
@@ -113,18 +103,15 @@ test("a node that lost its key continues with a new one, once peers files do not
   const named = { url: endpointOf(node), identity: node.publicKey };
   const member = { key: authority, genesis };
   const producer = await startMemberOf(t, { ...member, seeds: [named] });
-  await submit(producer, 1);
-  await until(async () => (await headOf(node)).number === 1);
+  await submitTo(t, producer, 1);
+  await untilAt(node, 1);
   await node.stop();
   await rm(join(node.dir, "identity.key"));
   await writeFile(join(node.dir, "peers.json"), JSON.stringify([{ url: endpointOf(producer) }]));
   await t.throwsAsync(startAgain(t, node, false), { message: /whose key is not at/ });
   const again = await startAgain(t, node, true);
   t.not(again.publicKey, node.publicKey);
-  const unexpectedKey = new RegExp(`proved the identity ${again.publicKey}, which is not the expected one`);
-  await until(async () =>
-    (await peersOf(producer)).some(({ verification: { message } }) => unexpectedKey.test(message ?? "")),
-  );
+  await untilPeerIs(producer, new RegExp(`proved the identity ${again.publicKey}, which is not the expected one`));
   await again.stop();
 
   // After the peers file changes, nothing remembers the old key.
@@ -144,9 +131,9 @@ test("a restarted or moved node is not reported as a second process", async (t) 
   await until(async () => (await peersOf(follower))[0]?.status.online === true);
   await first.stop();
   const moved = await startMemberOf(t, { key: authority, genesis, seeds: [endpointOf(follower)], dir: first.dir });
-  await until(async () => (await peersOf(moved))[0]?.status.ready === true);
-  t.is(await failureOf(moved), "");
-  t.is(await failureOf(follower), "");
+  await untilReady(moved);
+  t.is(await chainFailure(moved), "");
+  t.is(await chainFailure(follower), "");
 });
 
 test("polls a reported duplicate, and forgets it after a minute without it", async (t) => {
@@ -159,12 +146,8 @@ test("polls a reported duplicate, and forgets it after a minute without it", asy
   } as unknown as PeerClient;
   const reported: (readonly string[])[] = [];
   const self = { key: authority, instanceId: Buffer.alloc(16, 1) };
-  const keys = createKeyMonitor({
-    self,
-    client,
-    monotonicMs: () => nowMs,
-    onChange: (endpoints) => reported.push(endpoints),
-  });
+  const onChange = (endpoints: readonly string[]): unknown => reported.push(endpoints);
+  const keys = createKeyMonitor({ self, client, monotonicMs: () => nowMs, onChange });
   await keys.poll();
   t.deepEqual(reported, []);
   keys.report("https://a.test:1");
@@ -190,32 +173,25 @@ test("polls a reported duplicate, and forgets it after a minute without it", asy
 
 test("an identity has two processes if its holder responds after another endpoint was seen", (t) => {
   let nowMs = 1_000;
-  const duplicates = createDuplicateIdentities(() => nowMs);
-  const holder = (lastSeenMs: number) => ({
-    ...entryOf({ endpoint: "a", origin: "handshake", identity: "0x1" }),
-    lastSeenMs,
-  });
+  const [duplicates, second] = [createDuplicateIdentities(() => nowMs), "https://b.test:1"];
+  const found = (lastSeenMs: number, changes: { readonly endpoint?: string; readonly announced?: string } = {}) =>
+    duplicates.endpointOf({
+      ...entryOf({ endpoint: "a", origin: "handshake", identity: "0x1" }),
+      ...{ lastSeenMs, ...changes },
+    });
   t.is(duplicates.endpointOf(undefined), undefined);
-  t.is(duplicates.endpointOf(holder(2_000)), undefined);
-  duplicates.record("0x1", "https://b.test:1");
-  t.is(duplicates.endpointOf(holder(900)), undefined);
-  t.is(duplicates.endpointOf(holder(1_001)), "https://b.test:1");
+  t.is(found(2_000), undefined);
+  duplicates.record("0x1", second);
+  t.is(found(900), undefined);
+  t.is(found(1_001), second);
   // A second handshake before the next poll of the holder does not end the alarm.
   nowMs = 60_000;
-  duplicates.record("0x1", "https://b.test:1");
-  t.is(duplicates.endpointOf(holder(59_999)), "https://b.test:1");
-  t.is(
-    duplicates.endpointOf({ ...holder(59_999), endpoint: "https://b.test:1" }),
-    undefined,
-    "The holder has moved there.",
-  );
-  t.is(
-    duplicates.endpointOf({ ...holder(59_999), announced: "https://b.test:1" }),
-    undefined,
-    "The holder announces that address.",
-  );
+  duplicates.record("0x1", second);
+  t.is(found(59_999), second);
+  t.is(found(59_999, { endpoint: second }), undefined, "The holder has moved there.");
+  t.is(found(59_999, { announced: second }), undefined, "The holder announces that address.");
   nowMs = 200_000;
-  t.is(duplicates.endpointOf(holder(199_999)), undefined);
-  duplicates.record("0x1", "https://b.test:1");
-  t.is(duplicates.endpointOf(holder(199_999)), undefined, "The earlier record has expired.");
+  t.is(found(199_999), undefined);
+  duplicates.record("0x1", second);
+  t.is(found(199_999), undefined, "The earlier record has expired.");
 });

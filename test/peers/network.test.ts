@@ -5,9 +5,17 @@ import { writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { testKey } from "../helpers/chain/keys.js";
-import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/nodes/network.js";
-import { askJson } from "../helpers/wire/plain-client.js";
-import { startTestNode } from "../helpers/nodes/start-node.js";
+import {
+  endpointOf,
+  healthOf,
+  networkOf,
+  peersOf,
+  startMemberOf,
+  untilPeerIs,
+  untilPolled,
+  untilReady,
+} from "../helpers/nodes/network.js";
+import { silentPeer, startTestNode } from "../helpers/nodes/start-node.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 import { freePort } from "../helpers/nodes/free-port.js";
@@ -23,26 +31,26 @@ test("two nodes verify each other, and notice when the other one stops", async (
     [first, second],
     [second, first],
   ] as const) {
-    await until(async () => (await peersOf(node))[0]?.status.ready === true);
+    await untilReady(node);
     const [seen] = await peersOf(node);
-    t.is(seen!.connection.string, other.rpcUrl);
-    t.is(seen!.identity, other.publicKey);
-    t.true(seen!.verification.status);
-    t.is(seen!.verification.message, null);
+    t.like(seen, {
+      connection: { string: other.rpcUrl },
+      identity: other.publicKey,
+      verification: { status: true, message: null },
+      sync: { status: true, block: 0 },
+    });
     const verifiedMs = seen!.verification.timestamp!;
     t.true(startMs <= verifiedMs && verifiedMs <= Date.now());
-    t.like(seen!.sync, { status: true, block: 0 });
     t.regex(seen!.sync.block_hash!, /^0x[0-9a-f]{64}$/);
     const before = seen!.status.timestamp!;
     await until(async () => (await peersOf(node))[0]!.status.timestamp! > before);
   }
   await first.stop();
   await until(async () => !(await peersOf(second))[0]!.status.online);
-  const [offline] = await peersOf(second);
-  t.like(offline, { identity: first.publicKey, status: { ready: false }, sync: { status: false, block: 0 } });
-  t.true(offline!.verification.status);
+  const offline = { identity: first.publicKey, status: { ready: false }, sync: { status: false, block: 0 } };
+  t.like((await peersOf(second))[0], { ...offline, verification: { status: true } });
   // No peer is left that knows the latest block.
-  t.false((await askJson<{ accepting: boolean }>(second.port, "/health")).accepting);
+  t.false((await healthOf(second)).accepting);
 });
 
 test("rejects a peer of another network, with an unexpected key, or the node itself, with the reason", async (t) => {
@@ -50,25 +58,17 @@ test("rejects a peer of another network, with an unexpected key, or the node its
   const impostor = await startMemberOf(t, { key: testKey(4), genesis });
   const omni = await freePort();
   const expected = `0x${"1".repeat(64)}`;
-  const node = await startMemberOf(t, {
-    key: testKey(1),
-    genesis,
-    seeds: [
-      endpointOf(foreign),
-      { url: endpointOf(impostor), identity: expected },
-      `https://127.0.0.1:${omni}`,
-      `https://localhost:${omni}`,
-    ],
-    flags: { "omni-port": String(omni) },
-  });
-  const reasons = [
-    /another network/,
-    new RegExp(`proved the identity ${impostor.publicKey}`),
-    /this node itself|this node's own address/,
-    /this node itself|this node's own address/,
-  ];
-  for (const [i, reason] of reasons.entries()) {
-    await until(async () => reason.test((await peersOf(node))[i]?.verification.message ?? ""));
+  const itself = /this node itself|this node's own address/;
+  const cases = [
+    [endpointOf(foreign), /another network/],
+    [{ url: endpointOf(impostor), identity: expected }, new RegExp(`proved the identity ${impostor.publicKey}`)],
+    [`https://127.0.0.1:${omni}`, itself],
+    [`https://localhost:${omni}`, itself],
+  ] as const;
+  const seeds = cases.map(([seed]) => seed);
+  const node = await startMemberOf(t, { key: testKey(1), genesis, seeds, flags: { "omni-port": String(omni) } });
+  for (const [i, [, reason]] of cases.entries()) {
+    await untilPeerIs(node, reason, i);
     t.like((await peersOf(node))[i], { verification: { status: false, timestamp: null }, status: { ready: false } });
   }
   t.is((await peersOf(node))[1]!.identity, expected);
@@ -87,8 +87,8 @@ test("a peer that accepts connections and never responds delays neither other pe
   const node = await startMemberOf(t, { key: testKey(2), genesis, seeds: [silentUrl, endpointOf(peer)] });
   await until(async () => (await peersOf(node))[1]!.status.online);
   t.like((await peersOf(node))[0], { status: { online: false }, identity: "" });
-  await until(async () => (await askJson<{ accepting: boolean }>(node.port, "/health")).accepting);
-  t.is((await askJson<{ status: string }>(node.port, "/health")).status, "ok");
+  await until(async () => (await healthOf(node)).accepting);
+  t.is((await healthOf(node)).status, "ok");
 });
 
 test("verified peers survive a restart without the peers file", async (t) => {
@@ -97,12 +97,12 @@ test("verified peers survive a restart without the peers file", async (t) => {
   await until(async () => (await peersOf(second))[0]!.verification.status);
   const { verification } = (await peersOf(second))[0]!;
   await second.stop();
-  const again = await startMemberOf(t, { key: testKey(2), genesis, seeds: [], dir: second.dir });
+  const again = await startMemberOf(t, { key: testKey(2), genesis, dir: second.dir });
   t.false(again.dormant);
   const [stored] = await peersOf(again);
   t.is(stored!.identity, first.publicKey);
   t.true(stored!.verification.timestamp! >= verification.timestamp!);
-  await until(async () => (await peersOf(again))[0]!.status.ready);
+  await untilReady(again);
 });
 
 test("without TLS, nodes verify each other by the handshake, and http and https do not mix", async (t) => {
@@ -110,74 +110,53 @@ test("without TLS, nodes verify each other by the handshake, and http and https 
   const first = await startMemberOf(t, { key: testKey(1), genesis, flags });
   const url = endpointOf(first).replace("https", "http");
   const second = await startMemberOf(t, { key: testKey(2), genesis, seeds: [url], flags });
-  await until(async () => (await peersOf(first))[0]?.status.ready === true);
-  await until(async () => (await peersOf(second))[0]?.status.ready === true);
-  const { message } = await t.throwsAsync(startMemberOf(t, { key: testKey(3), genesis, seeds: [url] }));
-  t.regex(message, /must begin with https:\/\//);
+  await untilReady(first);
+  await untilReady(second);
+  const mixed = startMemberOf(t, { key: testKey(3), genesis, seeds: [url] });
+  await t.throwsAsync(mixed, { message: /must begin with https:\/\// });
 });
 
 test("an invalid --omni-url stops the start, and an unreachable one causes a warning", async (t) => {
-  const peer = await startMemberOf(t, { key: testKey(1), genesis });
-  const seeds = [endpointOf(peer)];
+  const seeds = [endpointOf(await startMemberOf(t, { key: testKey(1), genesis }))];
+  const start = (flags: Readonly<Record<string, string | boolean>>, key = testKey(2)) =>
+    startMemberOf(t, { key, genesis, seeds, flags });
   for (const [url, message] of [
     ["http://node.example:1", /--omni-url is invalid\. .* must begin with https/],
     ["https://node.example:0", /--omni-url is invalid\. .* must have the form/],
   ] as const) {
-    await t.throwsAsync(startMemberOf(t, { key: testKey(2), genesis, seeds, flags: { "omni-url": url } }), { message });
+    await t.throwsAsync(start({ "omni-url": url }), { message });
   }
   const strict = { "allow-private-peers": false };
-  const local = await startMemberOf(t, { key: testKey(2), genesis, seeds, flags: strict });
-  t.regex(
-    local.warnings.join(),
-    /Other machines cannot reach this node at https:\/\/127\.0\.0\.1:\d+; set --public-url/,
-  );
-  const named = { ...strict, "omni-url": "https://Node.Example:53551/" };
-  const open = await startMemberOf(t, { key: testKey(3), genesis, seeds, flags: named });
-  t.deepEqual(open.warnings, []);
+  const warning = /Other machines cannot reach this node at https:\/\/127\.0\.0\.1:\d+; set --public-url/;
+  t.regex((await start(strict)).warnings.join(), warning);
+  const named = await start({ ...strict, "omni-url": "https://Node.Example:53551/" }, testKey(3));
+  t.deepEqual(named.warnings, []);
 });
 
 test("a failing task is counted and reported, and stops nothing else", async (t) => {
-  const node = await startMemberOf(t, { key: testKey(1), genesis, seeds: ["https://127.0.0.1:9"] });
+  const node = await startMemberOf(t, { key: testKey(1), genesis, seeds: [silentPeer] });
   const database = openSqlite(t, node.databaseFile);
   await database.schema.renameTable("peers", "peers_elsewhere");
-  interface MainLoop {
-    readonly status: string;
-    readonly lastError: { readonly message: string; readonly source: string } | null;
-    readonly extra?: { readonly taskErrors?: number };
-  }
-  const loop = async (): Promise<MainLoop> =>
-    (await askJson<{ subsystems: { main_loop: MainLoop } }>(node.port, "/health")).subsystems.main_loop;
+  const loop = async () => (await healthOf(node)).subsystems["main_loop"]!;
   await until(async () => ((await loop()).extra?.taskErrors ?? 0) >= 2);
   const failing = await loop();
-  t.is(failing.status, "ready");
+  t.like(failing, { status: "ready", lastError: { source: "address book" } });
   t.regex(failing.lastError!.message, /^Task address book: /);
-  t.is(failing.lastError!.source, "address book");
   await database.schema.renameTable("peers_elsewhere", "peers");
-  const { iterations_total: before } = (
-    await askJson<{ main_loop: { iterations_total: number } }>(node.port, "/health")
-  ).main_loop;
-  await until(
-    async () =>
-      (await askJson<{ main_loop: { iterations_total: number } }>(node.port, "/health")).main_loop.iterations_total >
-      before + 1,
-  );
+  await untilPolled(node, 2);
   // The peer that could not be stored before is stored now.
   await until(async () => ((await database("peers").select("endpoint")) as unknown[]).length === 1);
 });
 
-const invalidFiles: readonly (readonly [string, string, RegExp])[] = [
+const lowOrder = `0x${"0".repeat(64)}`;
+for (const [label, content, expected] of [
   ["no JSON", "[", /cannot be read: /],
   ["no array", "{}", /must hold a JSON array of /],
   ["a path in a URL", '[{"url":"https://a:1/x"}]', /check entry 0\.url/],
   ["an unknown key", '[{"url":"https://a:1"},{"url":"https://b:1","name":"b"}]', /check entry 1/],
-  [
-    "an identity with a low-order key",
-    `[{"url":"https://a:1","identity":"0x${"0".repeat(64)}"}]`,
-    /check entry 0\.identity/,
-  ],
+  ["a low-order key", `[{"url":"https://a:1","identity":"${lowOrder}"}]`, /check entry 0\.identity/],
   ["an invalid identity", '[{"url":"https://a:1","identity":"0x1"}]', /check entry 0\.identity/],
-];
-for (const [label, content, expected] of invalidFiles) {
+] as const) {
   test(`a peers file with ${label} stops the start`, async (t) => {
     const peers = join(await temporaryDirectory(t), "peers.json");
     await writeFile(peers, content);

@@ -8,18 +8,20 @@ const status: VerifiedStatus = {
 };
 const identity = (n: number): string => `0x${n.toString(16).padStart(64, "0")}`;
 const endpoint = (n: number): string => `https://198.51.100.1:${n}`;
+const invalid = "It sent an invalid block.";
 
-function setUp() {
+/** Creates a book with verified peers, which the peers file names. */
+function setUp(...verified: readonly number[]) {
   const clock = { nowMs: 1_000_000 };
   const book = createPeerBook({ ownIdentity: identity(0), stored: [], intervalMs: 1_000, nowMs: () => clock.nowMs });
-  const prove = (n: number, as = identity(n), announced = endpoint(n)) =>
-    book.recordHandshake(endpoint(n), {
-      identity: as,
-      connectionString: `http://198.51.100.1:${n}`,
-      announced,
-      instanceId: "",
-      status,
-    });
+  const prove = (n: number, as = identity(n), announced = endpoint(n)) => {
+    const proof = { identity: as, connectionString: `http://198.51.100.1:${n}`, announced, instanceId: "" };
+    return book.recordHandshake(endpoint(n), { ...proof, status });
+  };
+  for (const n of verified) {
+    book.add(endpoint(n), "file");
+    prove(n);
+  }
   return { clock, book, prove };
 }
 
@@ -88,9 +90,7 @@ test("dials all peers, the one dialed longest ago first", (t) => {
 });
 
 test("backs off from a failing peer for up to 60 s, and trusts it again when it responds", (t) => {
-  const { clock, book, prove } = setUp();
-  book.add(endpoint(1), "file");
-  prove(1);
+  const { clock, book, prove } = setUp(1);
   t.is(book.healthy().length, 1);
   const pauses: number[] = [];
   for (let i = 0; i < 10; i++) {
@@ -138,17 +138,12 @@ test("rejects its own key, an unexpected key, and another announced address unle
 });
 
 test("a penalized peer is not healthy for 1, 2, then 4 minutes", (t) => {
-  const { clock, book, prove } = setUp();
-  book.add(endpoint(1), "file");
-  prove(1);
+  const { clock, book } = setUp(1);
   for (const minutes of [1, 2, 4]) {
-    book.penalize(endpoint(1), "It sent an invalid block.");
+    book.penalize(endpoint(1), invalid);
     book.recordStatus(endpoint(1), status);
     t.deepEqual(book.healthy(), []);
-    t.like(book.list()[0], {
-      verification: { status: true, message: "It sent an invalid block." },
-      status: { ready: false },
-    });
+    t.like(book.list()[0], { verification: { status: true, message: invalid }, status: { ready: false } });
     clock.nowMs += minutes * 60_000 - 1;
     t.deepEqual(book.healthy(), []);
     clock.nowMs += 1;
@@ -159,18 +154,17 @@ test("a penalized peer is not healthy for 1, 2, then 4 minutes", (t) => {
 });
 
 test("a paused peer is healthy again after 10 s, however often it was paused", (t) => {
-  const { clock, book, prove } = setUp();
-  book.add(endpoint(1), "file");
-  prove(1);
+  const { clock, book } = setUp(1);
+  const silent = "It sent no block for 10 s.";
   for (let time = 0; time < 5; time++) {
-    book.pause(endpoint(1), "It sent no block for 10 s.");
+    book.pause(endpoint(1), silent);
     t.deepEqual(book.healthy(), []);
-    t.like(book.list()[0], { verification: { status: true, message: "It sent no block for 10 s." } });
+    t.like(book.list()[0], { verification: { status: true, message: silent } });
     clock.nowMs += 10_000;
     t.is(book.healthy().length, 1);
   }
-  book.penalize(endpoint(1), "It sent an invalid block.");
-  book.pause(endpoint(1), "It sent no block for 10 s.");
+  book.penalize(endpoint(1), invalid);
+  book.pause(endpoint(1), silent);
   clock.nowMs += 59_999;
   t.deepEqual(book.healthy(), [], "a pause does not shorten a penalty");
 });
@@ -186,7 +180,7 @@ test("the highest block counts only healthy peers, at any time", (t) => {
   prove(2);
   book.recordStatus(endpoint(2), { ...status, head: { number: 9n, hash: "0x9" } });
   t.is(book.highestBlock(), 9n);
-  book.penalize(endpoint(2), "It sent an invalid block.");
+  book.penalize(endpoint(2), invalid);
   t.is(book.highestBlock(), 3n);
   clock.nowMs += 60_000;
   t.is(book.highestBlock(), 9n);
@@ -197,9 +191,7 @@ test("the highest block counts only healthy peers, at any time", (t) => {
 });
 
 test("stores a changed peer, but not every status response", (t) => {
-  const { clock, book, prove } = setUp();
-  book.add(endpoint(1), "file");
-  prove(1);
+  const { clock, book } = setUp(1);
   t.is(book.drainChanges().saved.length, 1);
   clock.nowMs += 1_000;
   book.recordStatus(endpoint(1), status);
@@ -215,11 +207,7 @@ test("stores a changed peer, but not every status response", (t) => {
 });
 
 test("a clock that is set back an hour blocks no peer", (t) => {
-  const { clock, book, prove } = setUp();
-  for (const n of [1, 2, 3]) {
-    book.add(endpoint(n), "file");
-    prove(n);
-  }
+  const { clock, book } = setUp(1, 2, 3);
   const rightMs = clock.nowMs;
   clock.nowMs += 3_600_000;
   t.is(book.due(10).length, 3);

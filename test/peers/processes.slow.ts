@@ -8,10 +8,11 @@ import { sha256 } from "../../src/base/crypto/hash.js";
 import { decodeBlock } from "../../src/chain/transactions/transaction.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { testKey } from "../helpers/chain/keys.js";
-import { connectGrpc } from "../helpers/wire/grpc-client.js";
+import { alice, clientOf } from "../helpers/chain/submit.js";
 import {
   endpointOf,
   headOf,
+  healthOf,
   networkOf,
   type NodeProcess,
   peersOf,
@@ -28,8 +29,6 @@ const { genesis, genesisHash } = networkOf(authority);
 /** A node process that can be killed and restarted with its directory and ports. */
 class Member {
   node!: NodeProcess;
-  private ports: Record<string, string> = {};
-  private dir: string | undefined;
 
   constructor(
     private readonly t: Teardown,
@@ -37,21 +36,12 @@ class Member {
     private readonly seeds: () => readonly string[],
   ) {}
 
-  async start(dir?: string): Promise<void> {
-    const flags = { ...this.ports };
-    this.node = await startProcessOf(this.t, {
-      key: testKey(this.seed),
-      genesis,
-      seeds: this.seeds(),
-      flags,
-      ...((dir ?? this.dir) !== undefined && { dir: (dir ?? this.dir)! }),
-    });
-    this.dir = this.node.dir;
-    this.ports = {
-      "rpc-port": String(this.node.ports["rpc"]),
-      "omni-port": String(this.node.ports["omni"]),
-      "port-drift": "deny",
-    };
+  async start(dir: string | undefined = this.node?.dir): Promise<void> {
+    const { rpc, omni } = this.node?.ports ?? {};
+    const flags: Record<string, string> =
+      rpc === undefined ? {} : { "rpc-port": String(rpc), "omni-port": String(omni), "port-drift": "deny" };
+    const member = { key: testKey(this.seed), genesis, seeds: this.seeds(), flags };
+    this.node = await startProcessOf(this.t, { ...member, ...(dir !== undefined && { dir }) });
   }
 
   async kill(): Promise<void> {
@@ -60,20 +50,15 @@ class Member {
   }
 }
 
-interface Health {
-  readonly accepting: boolean;
-  readonly status: string;
-}
+const accepting = async ({ node }: Member): Promise<boolean> => (await healthOf(node)).accepting;
 
-const accepting = async ({ node }: Member): Promise<boolean> => (await askJson<Health>(node.port, "/health")).accepting;
-
-async function headsOf(members: readonly Member[]): Promise<{ number: number; hash: string }[]> {
-  return await Promise.all(members.map(({ node }) => headOf(node)));
-}
+/** Counts the programs of the submitted transactions. */
+const included = async ({ node }: Member): Promise<number> =>
+  (await askJson<{ count: number }>(node.port, "/storage-program/search?q=after&limit=200")).count;
 
 /** Returns true if all heads are equal and have at least this number. */
 async function haveEqualHeads(members: readonly Member[], minNumber: number): Promise<boolean> {
-  const heads = await headsOf(members);
+  const heads = await Promise.all(members.map(({ node }) => headOf(node)));
   return heads.every(({ number, hash }) => number >= minNumber && hash === heads[0]!.hash);
 }
 
@@ -127,12 +112,7 @@ test("five nodes find each other from one address; a late one syncs 500 blocks; 
   const resumed = (await headOf(late.node)).number;
   t.true(resumed > 20 && resumed <= 500, `resumed at ${resumed}`);
   t.log(`killed during its sync, the node resumed at block ${resumed}`);
-  const source = (
-    await askJson<{ subsystems: Record<string, { extra?: { sync?: { peer: string | null } } }> }>(
-      late.node.port,
-      "/health",
-    )
-  ).subsystems["main_loop"]?.extra?.sync?.peer;
+  const source = (await healthOf(late.node)).subsystems["main_loop"]?.extra?.sync?.["peer"];
   const killed = early.find(({ node }) => endpointOf(node) === source) ?? second;
   await killed.kill();
   await eventually("the late node has synced without its source", async () => {
@@ -153,9 +133,7 @@ test("five nodes find each other from one address; a late one syncs 500 blocks; 
   });
 
   // The authority is killed while it produces blocks. Each submitted transaction is included once.
-  const alice = testKey(90);
-  const client = connectGrpc(fourth.node.port);
-  t.teardown(() => client.close());
+  const client = clientOf(t, fourth.node);
   const submit = async (nonce: number): Promise<void> => {
     const transaction = signTransaction(alice, nonce, createPublic(`after ${nonce}`, "{}"));
     await eventually("a transaction is accepted", async () => {
@@ -172,15 +150,11 @@ test("five nodes find each other from one address; a late one syncs 500 blocks; 
   await producer.start();
   await third.start();
   await submit(12);
-  await eventually("every transaction is in a block", async () => {
-    const { count } = await askJson<{ count: number }>(fourth.node.port, "/storage-program/search?q=after&limit=200");
-    return count === 12;
-  });
+  await eventually("every transaction is in a block", async () => (await included(fourth)) === 12);
   await eventually("all heads are equal", () => haveEqualHeads(members, 501));
   for (const member of members) {
     await eventually("all are accepting", () => accepting(member));
-    const { count } = await askJson<{ count: number }>(member.node.port, "/storage-program/search?q=after&limit=200");
-    t.is(count, 12);
+    t.is(await included(member), 12);
   }
   await checkChain(t, late);
   await checkChain(t, producer);

@@ -3,32 +3,25 @@ import { create } from "@bufbuild/protobuf";
 import test from "ava";
 import { BlockSchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { RelayTransactionsRequestSchema } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import type { BookEntry } from "../../src/peers/address-book/peer.js";
-import { createPeerService, type PeerServiceDeps } from "../../src/peers/service.js";
+import { createRelayReceiver } from "../../src/peers/relay/relay-receiver.js";
 import { createSync } from "../../src/peers/sync/sync.js";
 import { errorCatalog, RpcError, type Reason } from "../../src/rpc/errors.js";
-import { RelayTransactionsRequestSchema } from "../../gen/gatehouse/peer/v1/peer_pb.js";
-import type { Call } from "../../src/rpc/service.js";
 
 const reasons = Object.keys(errorCatalog) as Reason[];
 
 test("a relayed transaction is rejected permanently unless the reason is transient", async (t) => {
-  const statuses = new Set<TransactionStatus | undefined>();
+  const request = create(RelayTransactionsRequestSchema, { transactions: [create(TransactionSchema)] });
   for (const reason of reasons) {
-    const service = createPeerService({
+    const receive = createRelayReceiver({
       acceptTransaction: () => Promise.reject(new RpcError(reason, "Not now.")),
-    } as Partial<PeerServiceDeps> as PeerServiceDeps);
-    const response = await service.relayTransactions(
-      create(RelayTransactionsRequestSchema, { transactions: [create(TransactionSchema)] }),
-      { caller: { address: "192.0.2.7", identity: undefined } } as Call,
-    );
-    const outcome = response.outcomes?.[0];
-    const { transient } = errorCatalog[reason];
-    t.is(outcome?.status, transient ? TransactionStatus.UNSPECIFIED : TransactionStatus.REJECTED, reason);
-    t.is(outcome?.reason, "Not now.");
-    statuses.add(outcome?.status);
+      onError: () => t.fail(reason),
+    });
+    const status = errorCatalog[reason].transient ? TransactionStatus.UNSPECIFIED : TransactionStatus.REJECTED;
+    t.deepEqual(await receive(request, "192.0.2.7"), [{ status, reason: "Not now." }], reason);
   }
-  t.is(statuses.size, 2);
+  t.is(new Set(reasons.map((reason) => errorCatalog[reason].transient)).size, 2);
 });
 
 test("a peer is penalized for a block that cannot be applied unless the reason is transient", async (t) => {
@@ -38,13 +31,11 @@ test("a peer is penalized for a block that cannot be applied unless the reason i
     let applied = 0;
     const peer = { endpoint: "https://a.test", head: { number: 1n }, lowestBlock: 1n } as BookEntry;
     const failure = new RpcError(reason, "No.");
+    const fail = () => t.fail(reason);
     const sync = createSync({
       book: {
-        healthy: () => (applied === 0 ? [peer] : []),
-        highestBlock: () => 1n,
-        penalize: (endpoint) => penalized.push(endpoint),
-        pause: () => t.fail(reason),
-        recordFailure: () => t.fail(reason),
+        ...{ healthy: () => (applied === 0 ? [peer] : []), highestBlock: () => 1n, pause: fail, recordFailure: fail },
+        penalize: (endpoint) => void penalized.push(endpoint),
       },
       chain: {
         head: () => 0n,
@@ -52,7 +43,7 @@ test("a peer is penalized for a block that cannot be applied unless the reason i
           applied++;
           return Promise.reject(failure);
         },
-        receive: () => t.fail(reason),
+        receive: fail,
       },
       async *blocks() {
         yield await Promise.resolve({ block: create(BlockSchema) });

@@ -92,7 +92,8 @@ test("the operator adds, lists and removes a peer", async (t) => {
   const node = await startMemberOf(t, { key: testKey(2), genesis, flags: { "control-port": "0" } });
   t.is((await health(node)).status, "dormant");
   const url = endpointOf(peer);
-  const added = await runCli(["peers", "add", url, "--data-dir", node.dir]);
+  const cli = (...args: readonly string[]) => runCli(["peers", ...args]);
+  const added = await cli("add", url, "--data-dir", node.dir);
   t.is(added.code, 0, added.stderr);
   t.regex(added.stdout, new RegExp(`${url} +operator +${peer.publicKey.slice(0, 10)}.* online +0 `));
   await until(async () => (await health(node)).status === "ok");
@@ -100,34 +101,25 @@ test("the operator adds, lists and removes a peer", async (t) => {
 
   // The control port works as well, with the token.
   const control = ["--control", `127.0.0.1:${node.ports["control"]}`, "--data-dir", node.dir];
-  const book = await runCli(["peers", "book", "--json", ...control]);
-  t.like((JSON.parse(book.stdout) as object[])[0], {
-    endpoint: url,
-    origin: "operator",
-    verified: true,
-    online: true,
-    block: 0,
-  });
-  const open = createClient(
-    ControlService,
-    createGrpcTransport({ baseUrl: `http://127.0.0.1:${node.ports["control"]}` }),
-  );
+  const book = async () => JSON.parse((await cli("book", "--json", ...control)).stdout) as { origin: string }[];
+  t.like((await book())[0], { endpoint: url, origin: "operator", verified: true, online: true, block: 0 });
+  const transport = createGrpcTransport({ baseUrl: `http://127.0.0.1:${node.ports["control"]}` });
+  const open = createClient(ControlService, transport);
   await t.throwsAsync(open.listBook({}), { message: /\[unauthenticated\] The header authorization must be/ });
 
-  for (const [args, code, message] of [
-    [["add", "http://127.0.0.1:1"], 1, /must begin with https/],
-    [["add", "nonsense"], 1, /must have the form/],
-    [["add", endpointOf(node)], 1, /this node's own address/],
-    [["remove", "https://127.0.0.1:1"], 1, /does not know this peer/],
+  for (const [command, endpoint, message] of [
+    ["add", "http://127.0.0.1:1", /must begin with https/],
+    ["add", "nonsense", /must have the form/],
+    ["add", endpointOf(node), /this node's own address/],
+    ["remove", "https://127.0.0.1:1", /does not know this peer/],
   ] as const) {
-    const { code: actual, stderr } = await runCli(["peers", ...args, "--data-dir", node.dir]);
-    t.is(actual, code, stderr);
+    const { code, stderr } = await cli(command, endpoint, "--data-dir", node.dir);
+    t.is(code, 1, stderr);
     t.regex(stderr, message);
   }
-  t.is((await runCli(["peers", "remove", url, "--data-dir", node.dir])).code, 0);
-  const left = JSON.parse((await runCli(["peers", "book", "--json", ...control])).stdout) as { origin: string }[];
-  t.true(left.every(({ origin }) => origin !== "operator"));
-  const unreachable = await runCli(["peers", "book", "--data-dir", "/nonexistent"]);
+  t.is((await cli("remove", url, "--data-dir", node.dir)).code, 0);
+  t.true((await book()).every(({ origin }) => origin !== "operator"));
+  const unreachable = await cli("book", "--data-dir", "/nonexistent");
   t.is(unreachable.code, 3);
   t.regex(unreachable.stderr, /No node responds at \/nonexistent\/control\.sock/);
 });

@@ -1,6 +1,6 @@
 /** The verification of each piece during a snapshot sync: a wrong piece drops its sender, and stored pieces stay. */
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import test from "ava";
+import test, { type ExecutionContext } from "ava";
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -125,22 +125,25 @@ async function openTarget(t: Teardown, engine: Engine, url?: string): Promise<Da
   return database;
 }
 
+function createSync({ read, transaction }: Database, peers: SnapshotPeers, nowMs = Date.now) {
+  const deps = { database: { read }, transaction, genesis, foldAll: inlinePool.foldAll, minBlock: 1n };
+  return createSnapshotSync({ peers, target: createSnapshotTarget(deps), nowMs, onChosen: () => undefined });
+}
+
 /** Runs one attempt of a snapshot sync with these peers. */
 async function attempt(database: Database, peers: Readonly<Record<string, Tampering>>) {
   const dropped: DroppedPeer[] = [];
-  const { transaction } = database;
-  const target = createSnapshotTarget({ database, transaction, genesis, foldAll: inlinePool.foldAll, minBlock: 1n });
-  const sync = createSnapshotSync({
-    peers: peersOf(peers, dropped),
-    target,
-    nowMs: Date.now,
-    onChosen: () => undefined,
-  });
-  const outcome: SnapshotSyncOutcome = await sync.attempt(never);
+  const outcome = await createSync(database, peersOf(peers, dropped)).attempt(never);
   return { outcome, dropped };
 }
 
 const rootIn = async ({ read }: Database): Promise<string> => toHex32(await readRoot(createPageStore(read, "").load));
+
+/** Syncs from an honest peer. */
+async function expectCompleted(t: ExecutionContext, database: Database): Promise<void> {
+  t.is((await attempt(database, { honest: {} })).outcome, "completed");
+  t.is(await rootIn(database), stateRoot);
+}
 
 test("drops the sender of each of 100 corrupted chunks", async (t) => {
   const database = await openTarget(t, "sqlite");
@@ -164,13 +167,9 @@ test("drops the sender of each of 100 corrupted chunks", async (t) => {
   }
   t.is((await readSync(database.read))?.chunks.size, 0);
   // A valid chunk at the wrong index.
-  const { dropped } = await attempt(database, {
-    swapper: {
-      chunk: (index) =>
-        readFileSync(join(folder, chunkName(nonEmpty[(nonEmpty.indexOf(index) + 1) % nonEmpty.length]!))),
-    },
-    honest: {},
-  });
+  const other = (index: number): number => nonEmpty[(nonEmpty.indexOf(index) + 1) % nonEmpty.length]!;
+  const swapper = { chunk: (index: number) => readFileSync(join(folder, chunkName(other(index)))) };
+  const { dropped } = await attempt(database, { swapper, honest: {} });
   t.deepEqual(dropped, [{ endpoint: "swapper", cause: "dishonest" }]);
   t.is(await rootIn(database), stateRoot);
   t.is(await readSync(database.read), undefined);
@@ -224,14 +223,9 @@ test("drops the sender of headers or leaves that are not those of the chain", as
   };
   for (const [name, tampering] of Object.entries(variants)) {
     const database = await openTarget(t, "sqlite");
-    t.deepEqual(
-      (await attempt(database, { [name]: tampering })).dropped[0],
-      { endpoint: name, cause: "dishonest" },
-      name,
-    );
-    const { outcome } = await attempt(database, { honest: {} });
-    t.is(outcome, "completed", name);
-    t.is(await rootIn(database), stateRoot);
+    const { dropped } = await attempt(database, { [name]: tampering });
+    t.deepEqual(dropped[0], { endpoint: name, cause: "dishonest" }, name);
+    await expectCompleted(t, database);
   }
 });
 
@@ -272,9 +266,7 @@ test("rejects invalid descriptions, and removes the pieces that belong to them",
     t.is(outcome, "interrupted", name);
     t.deepEqual(dropped[0], { endpoint: name, cause: "dishonest" }, name);
   }
-  const { outcome } = await attempt(database, { honest: {} });
-  t.is(outcome, "completed");
-  t.is(await rootIn(database), stateRoot);
+  await expectCompleted(t, database);
 });
 
 test("keeps a started snapshot for ten minutes while its peers do not respond", async (t) => {
@@ -294,9 +286,7 @@ test("keeps a started snapshot for ten minutes while its peers do not respond", 
     },
   };
   const database = await openTarget(t, "sqlite");
-  const { transaction } = database;
-  const target = createSnapshotTarget({ database, transaction, genesis, foldAll: inlinePool.foldAll, minBlock: 1n });
-  const start = () => createSnapshotSync({ peers, target, nowMs: () => clock.nowMs, onChosen: () => undefined });
+  const start = () => createSync(database, peers, () => clock.nowMs);
   const isStored = async (sync: ReturnType<typeof start>): Promise<boolean> => {
     await sync.attempt(never);
     return (await readSync(database.read)) !== undefined;

@@ -66,24 +66,20 @@ test.before(async () => {
 /** The content of a database, as text. */
 async function stateOf(url: string): Promise<string[]> {
   const database = await openDatabase(url);
-  const rows = async (text: string): Promise<unknown[]> => await database.read.rows((sql) => sql.raw(text));
   try {
-    return [
-      ...(await readState(database, chain.hostile)),
-      ...(await rows("SELECT id, address FROM programs WHERE id > 0 ORDER BY id")).map(String),
-      JSON.stringify(
-        await rows("SELECT address, field, position, items, size_bytes, text FROM program_chunks ORDER BY 1, 2, 3"),
-      ),
-      JSON.stringify(
-        await rows(
-          "SELECT address, position, name_json, type, items, text_before, value FROM program_fields ORDER BY 1, 2",
-        ),
-      ),
-      JSON.stringify(await rows("SELECT identity, nonce FROM senders ORDER BY 1")),
-      JSON.stringify(await rows("SELECT number, hash, timestamp_ms FROM blocks ORDER BY 1")),
-      JSON.stringify(await rows("SELECT block_number, root, leaf_count, timestamp_ms FROM merkle_roots ORDER BY 1")),
-      JSON.stringify(await rows("SELECT hash, block_number, transaction_hash FROM nullifiers ORDER BY 1")),
-    ];
+    const contents = [...(await readState(database, chain.hostile))];
+    for (const query of [
+      "SELECT address FROM programs WHERE id > 0 ORDER BY id",
+      "SELECT address, field, position, items, size_bytes, text FROM program_chunks ORDER BY 1, 2, 3",
+      "SELECT address, position, name_json, type, items, text_before, value FROM program_fields ORDER BY 1, 2",
+      "SELECT identity, nonce FROM senders ORDER BY 1",
+      "SELECT number, hash, timestamp_ms FROM blocks ORDER BY 1",
+      "SELECT block_number, root, leaf_count, timestamp_ms FROM merkle_roots ORDER BY 1",
+      "SELECT hash, block_number, transaction_hash FROM nullifiers ORDER BY 1",
+    ]) {
+      contents.push(JSON.stringify(await database.read.rows((sql) => sql.raw(query))));
+    }
+    return contents;
   } finally {
     await database.close();
   }

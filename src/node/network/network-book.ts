@@ -1,10 +1,15 @@
 /** Peers that a node knows: the stored address book and the peers file, and the operator's commands for them. */
+import type { NodeKey } from "../../base/crypto/node-key.js";
 import { isStrongKey } from "../../base/crypto/key-validation.js";
 import { errorMessage } from "../../base/errors/error-message.js";
 import { InputError } from "../../base/errors/start-error.js";
+import type { Chain } from "../../chain/chain.js";
+import type { Genesis } from "../../chain/blocks/genesis.js";
+import type { HeadStatements } from "../../chain/writer/head-statements.js";
 import { findFile } from "../../config/data-dir-files.js";
 import { readPeersFile } from "../../config/input-files.js";
 import type { Database } from "../../db/queries/database.js";
+import type { SharedSubsystem } from "../../health/subsystems.js";
 import type { PeerClient } from "../../peers/handshake/client.js";
 import { createDialRateLimit } from "../../peers/handshake/dial-rate-limit.js";
 import { type Dialer, maxGossipedPeers } from "../../peers/handshake/dialer.js";
@@ -12,8 +17,27 @@ import { checkHost, type EndpointPolicy, parseEndpoint } from "../../peers/addre
 import { createPeerBook } from "../../peers/address-book/peer-book.js";
 import { createBookSaver, loadPeers } from "../../peers/address-book/peer-store.js";
 import { RpcError } from "../../rpc/errors.js";
+import type { NodePool } from "../chain/chain.js";
 import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
+import type { Forks } from "./forks.js";
+import type { NodeSnapshotSyncDeps } from "./snapshot-sync.js";
+
+/** Parts of the node that the network uses, besides the core. */
+export interface NetworkParts {
+  readonly database: Database;
+  readonly pool: NodePool;
+  readonly chain: Chain;
+  readonly genesis: Genesis | undefined;
+  readonly key: NodeKey;
+  readonly forks: Forks;
+  readonly heads: HeadStatements;
+  /** Returns true if the role and the writer lease permit this node to accept transactions. */
+  readonly mayAccept: () => boolean;
+  readonly chainHealth: SharedSubsystem;
+  /** Dependencies of the snapshot sync; undefined on a node that never applies blocks. */
+  readonly syncDeps: NodeSnapshotSyncDeps | undefined;
+}
 
 export type NodeBook = Awaited<ReturnType<typeof openBook>>;
 
@@ -24,7 +48,7 @@ export type NodeBook = Awaited<ReturnType<typeof openBook>>;
  */
 export async function openBook(
   core: Pick<NodeCore, "config" | "lifecycle" | "log" | "subsystems">,
-  { database, ownIdentity }: { readonly database: Database; readonly ownIdentity: string },
+  { database, key }: Pick<NetworkParts, "database" | "key">,
 ) {
   const { config } = core;
   const policy: EndpointPolicy = { tls: config.omniTls, allowPrivate: config.allowPrivatePeers };
@@ -33,7 +57,7 @@ export async function openBook(
   const file = isHidden ? undefined : findFile(config.dataDir, config.peersFile, "peers");
   const named = file === undefined ? [] : await readPeersFile(file);
   const book = createPeerBook({
-    ownIdentity,
+    ownIdentity: key.publicKey,
     // The current peers file decides: an entry that was stored from it becomes an ordinary peer without a fixed key,
     // unless the file still names that peer.
     stored: stored.map((peer) =>

@@ -1,23 +1,14 @@
 /** Monitors of the network that detect a wrong clock of this node, and keys that two processes use. */
 import { startPeriodicTask } from "../../base/async/periodic-task.js";
-import type { Genesis } from "../../chain/blocks/genesis.js";
-import type { SharedSubsystem } from "../../health/subsystems.js";
-import { createNetworkTime } from "../../peers/handshake/network-time.js";
 import {
   createKeyMonitor,
   type DuplicateIdentities,
   type KeyMonitorDeps,
 } from "../../peers/handshake/duplicate-keys.js";
-import { isFromOperator } from "../../peers/address-book/peer.js";
+import { type BookEntry, isFromOperator } from "../../peers/address-book/peer.js";
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import type { NodeCore } from "../lifecycle/core.js";
-
-/** Dependencies of the monitors besides the core. */
-interface MonitorDeps {
-  readonly book: PeerBook;
-  readonly genesis: Genesis | undefined;
-  readonly chainHealth: SharedSubsystem;
-}
+import type { NetworkParts } from "./network-book.js";
 
 /**
  * Starts comparing clocks. Returns a function that checks if a block of a given time, by default now, would be too far
@@ -28,7 +19,8 @@ interface MonitorDeps {
  */
 export function monitorClock(
   { clock }: Pick<NodeCore, "clock">,
-  { book, genesis, chainHealth }: MonitorDeps,
+  { genesis, chainHealth }: Pick<NetworkParts, "genesis" | "chainHealth">,
+  book: PeerBook,
   siteOf: (endpoint: string) => string,
   earliestMs: () => number,
 ): (timeMs?: number) => string | undefined {
@@ -48,6 +40,53 @@ export function monitorClock(
   };
 }
 
+interface NetworkTimeDeps {
+  readonly entries: () => readonly BookEntry[];
+  /** Returns true if the operator or the genesis names the peer. If any such clock is known, only those count. */
+  readonly isNamed: (entry: BookEntry) => boolean;
+  /** Returns the site of an endpoint. All peers of one site count as one clock. */
+  readonly siteOf: (endpoint: string) => string;
+  /** Monotonic clock, in milliseconds. */
+  readonly monotonicMs: () => number;
+}
+
+/** Time in milliseconds for which a computed offset is cached. */
+const cachedForMs = 500;
+
+/**
+ * Creates the function that returns the time by the verified peers' clocks, in milliseconds since the epoch. The time
+ * is the median, or the later of two middle values; undefined if no clock is known. Anyone can run many peers, so each
+ * site counts once.
+ */
+export function createNetworkTime({ entries, isNamed, siteOf, monotonicMs }: NetworkTimeDeps) {
+  let cached: { readonly offsetMs: number | undefined; readonly untilMs: number } | undefined;
+
+  function findOffset(): number | undefined {
+    const verified = entries().filter(({ verifiedMs }) => verifiedMs !== undefined);
+    const named = upperMedianOf(verified.filter(isNamed).map(({ clockOffsetMs }) => clockOffsetMs));
+    const sites = new Map<string, (number | undefined)[]>();
+    for (const { endpoint, clockOffsetMs } of verified) {
+      const site = siteOf(endpoint);
+      sites.set(site, [...(sites.get(site) ?? []), clockOffsetMs]);
+    }
+    return named ?? upperMedianOf([...sites.values()].map(upperMedianOf));
+  }
+
+  return (): number | undefined => {
+    const now = monotonicMs();
+    if (cached === undefined || cached.untilMs <= now) {
+      cached = { offsetMs: findOffset(), untilMs: now + cachedForMs };
+    }
+    return cached.offsetMs === undefined ? undefined : now + cached.offsetMs;
+  };
+}
+
+/** Returns the median of the known values, or the higher of two middle values; undefined if none is known. */
+function upperMedianOf(values: readonly (number | undefined)[]): number | undefined {
+  const known = values.filter((value) => value !== undefined).sort((a, b) => a - b);
+  return known[Math.floor(known.length / 2)];
+}
+
 /** Interval in milliseconds at which duplicate uses of keys are searched for. */
 const pollIntervalMs = 2_000;
 
@@ -57,7 +96,8 @@ const pollIntervalMs = 2_000;
  */
 export function monitorKeys(
   { log, onShutdown }: Pick<NodeCore, "log" | "onShutdown">,
-  { book, genesis, chainHealth }: MonitorDeps,
+  { genesis, chainHealth }: Pick<NetworkParts, "genesis" | "chainHealth">,
+  book: PeerBook,
   { self, client, duplicates }: Pick<KeyMonitorDeps, "self" | "client"> & { readonly duplicates: DuplicateIdentities },
 ): (endpoint: string) => void {
   let shown = "";

@@ -1,24 +1,18 @@
 /** Readiness of a node: whether it has the latest block of its network, and whether it accepts transactions. */
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { errorMessage } from "../../base/errors/error-message.js";
-import type { Chain } from "../../chain/chain.js";
-import type { Genesis } from "../../chain/blocks/genesis.js";
 import { forgetNewNetwork, forgetRestored, isNewNetwork, isRestored } from "../../config/data-dir-files.js";
 import type { MainLoop } from "../../peers/sync/main-loop.js";
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import type { Sync } from "../../peers/sync/sync.js";
 import type { NodeCore } from "../lifecycle/core.js";
-import type { Forks } from "./forks.js";
+import type { NetworkParts } from "./network-book.js";
 
-/** Dependencies of the readiness. */
+/** Parts of the network on which the readiness depends. */
 interface ReadinessDeps {
-  readonly chain: Chain;
   readonly book: PeerBook;
   readonly sync: Sync;
   readonly mainLoop: MainLoop;
-  readonly forks: Forks;
-  /** Returns true if the role and the writer lease permit this node to accept transactions. */
-  readonly mayAccept: () => boolean;
   /** True if only this node produces the blocks of its network. */
   readonly isOnlyAuthority: boolean;
   /** Result of {@link createProductionGuard}. */
@@ -29,10 +23,9 @@ interface ReadinessDeps {
 
 export function createReadiness(
   { config, lifecycle, progress, subsystems }: Pick<NodeCore, "config" | "lifecycle" | "progress" | "subsystems">,
-  deps: ReadinessDeps,
+  { chain, forks, mayAccept }: Pick<NetworkParts, "chain" | "forks" | "mayAccept">,
+  { book, sync, mainLoop, isOnlyAuthority, whyUnknown, hasConsensus }: ReadinessDeps,
 ) {
-  const { chain, book, sync, mainLoop, forks, mayAccept, isOnlyAuthority, whyUnknown, hasConsensus } = deps;
-
   /** Returns true if the node has the latest block that it knows of, and no sync is in progress. */
   function isSynced(): boolean {
     const number = chain.head()?.number;
@@ -79,8 +72,8 @@ export function createReadiness(
  */
 export async function createProductionGuard(
   { bus, config, warn }: Pick<NodeCore, "bus" | "config" | "warn">,
-  genesis: Genesis | undefined,
-  { chain, book }: { readonly chain: Pick<Chain, "head">; readonly book: Pick<PeerBook, "healthy" | "isEmpty"> },
+  { chain, genesis }: Pick<NetworkParts, "chain" | "genesis">,
+  book: PeerBook,
 ): Promise<() => string | undefined> {
   const { dataDir, recover } = config;
   const isNew = genesis !== undefined && (await isNewNetwork(dataDir, genesis.hash));

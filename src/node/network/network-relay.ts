@@ -7,7 +7,6 @@ import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { PeerService } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import { sha256 } from "../../base/crypto/hash.js";
 import { addressPrefixOf } from "../../base/ip-address.js";
-import type { Chain } from "../../chain/chain.js";
 import { createAddressSet } from "../../edge/client-address.js";
 import type { PeerClient } from "../../peers/handshake/client.js";
 import type { LoopTask } from "../../peers/sync/main-loop.js";
@@ -15,14 +14,13 @@ import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import { createRelay, type RelayDeps } from "../../peers/relay/relay.js";
 import type { RelayReceiverDeps } from "../../peers/relay/relay-receiver.js";
 import { RpcError } from "../../rpc/errors.js";
-import type { NodePool } from "../chain/chain.js";
 import type { NodeCore } from "../lifecycle/core.js";
+import { followersOf } from "./followers.js";
+import type { NetworkParts } from "./network-book.js";
 import type { TaskErrors } from "./network-loop.js";
 
-/** Dependencies of the relay besides the core. */
+/** Parts of the network on which the relay depends. */
 interface NodeRelayDeps extends Pick<RelayDeps, "authorities" | "mayFollow"> {
-  readonly pool: NodePool;
-  readonly chain: Chain;
   readonly book: PeerBook;
   readonly client: PeerClient;
   /**
@@ -30,7 +28,6 @@ interface NodeRelayDeps extends Pick<RelayDeps, "authorities" | "mayFollow"> {
    * if there is none.
    */
   readonly whyRefused: () => string | undefined;
-  readonly followers: "open" | "listed";
   /** True if this node relays transactions: it is a writer, but no authority. */
   readonly isRelaying: boolean;
   /** Returns true if an external process produces blocks. */
@@ -41,12 +38,14 @@ interface NodeRelayDeps extends Pick<RelayDeps, "authorities" | "mayFollow"> {
 /** Number of main loop ticks without a relay target after which the relay counts as failed. */
 const ticksWithoutRelay = 3;
 
-export type NodeRelay = ReturnType<typeof createNodeRelay>;
-
-export function createNodeRelay({ config, subsystems }: Pick<NodeCore, "config" | "subsystems">, deps: NodeRelayDeps) {
-  const { pool, chain, book, client, authorities, mayFollow, hasConsensus, onTaskError } = deps;
+export function createNodeRelay(
+  { config, subsystems }: Pick<NodeCore, "config" | "subsystems">,
+  { pool, chain, genesis }: Pick<NetworkParts, "chain" | "genesis" | "pool">,
+  deps: NodeRelayDeps,
+) {
+  const { book, client, authorities, mayFollow, hasConsensus, onTaskError } = deps;
   const { mempool } = pool;
-  const condition = deps.followers === "listed" ? ", of those that may follow" : "";
+  const condition = followersOf(config, genesis) === "listed" ? ", of those that may follow" : "";
   const noTarget = `No verified peer is online to relay transactions to${condition}.`;
   const isExempt = createAddressSet(config.rateLimitExempt);
   const relay =

@@ -6,10 +6,7 @@ import type { NodeKey } from "../../base/crypto/node-key.js";
 import { sha256 } from "../../base/crypto/hash.js";
 import { createLruCache } from "../../base/caches/lru-cache.js";
 import { version } from "../../base/version.js";
-import type { Chain } from "../../chain/chain.js";
 import type { SignedBytes } from "../../chain/blocks/evidence.js";
-import type { Genesis } from "../../chain/blocks/genesis.js";
-import type { HeadStatements } from "../../chain/writer/head-statements.js";
 import { verifyHeader } from "../../chain/transactions/transaction.js";
 import { createPeerClient, type PeerClient } from "../../peers/handshake/client.js";
 import { createAnnounce, createDialer, maxGossipedPeers } from "../../peers/handshake/dialer.js";
@@ -22,9 +19,8 @@ import { createStatusReader, maxEvidence } from "../../peers/address-book/status
 import { createSync } from "../../peers/sync/sync.js";
 import { createGrpcClient } from "../../rpc/grpc/grpc-client.js";
 import type { NodeCore } from "../lifecycle/core.js";
-import { createNodeSnapshotSync, type NodeSnapshotSyncDeps } from "./snapshot-sync.js";
-import type { Forks } from "./forks.js";
-import type { NodeBook } from "./network-book.js";
+import { createNodeSnapshotSync } from "./snapshot-sync.js";
+import type { NetworkParts, NodeBook } from "./network-book.js";
 import type { TaskErrors } from "./network-loop.js";
 
 /** Deadline in milliseconds of a call to a peer. */
@@ -67,28 +63,22 @@ export function connectPeers(
   return { client, siteOf };
 }
 
-/** Dependencies of the sync besides the core. */
+/** Parts of the network on which the sync depends. */
 interface NodeSyncDeps extends NodeBook {
-  readonly chain: Chain;
-  readonly genesis: Genesis | undefined;
-  readonly key: NodeKey;
-  readonly forks: Forks;
-  readonly heads: HeadStatements;
   readonly client: PeerClient;
   readonly isAccepting: () => boolean;
   readonly onKeyElsewhere: (endpoint: string) => void;
   readonly onTaskError: TaskErrors;
-  /** Dependencies of the snapshot sync; undefined on a node that never applies blocks. */
-  readonly syncDeps: NodeSnapshotSyncDeps | undefined;
 }
 
 export function createNodeSync(
   core: Pick<NodeCore, "addresses" | "bus" | "config" | "log" | "memory">,
-  deps: NodeSyncDeps,
+  parts: NetworkParts,
+  { book, policy, dialRateLimit, client, isAccepting, onKeyElsewhere, onTaskError }: NodeSyncDeps,
 ) {
   const { config, bus, log } = core;
-  const { book, policy, dialRateLimit, chain, genesis, forks, heads, client, onKeyElsewhere, onTaskError } = deps;
-  const self = describeSelf(core, deps);
+  const { chain, genesis, forks, heads, syncDeps } = parts;
+  const self = describeSelf(core, parts, isAccepting);
 
   /**
    * Decodes a header from a peer.
@@ -132,8 +122,8 @@ export function createNodeSync(
   });
 
   const snapshotSync =
-    deps.syncDeps &&
-    createNodeSnapshotSync(core, deps.syncDeps, {
+    syncDeps &&
+    createNodeSnapshotSync(core, syncDeps, {
       ...{ book, client, onError: (error) => onTaskError("snapshot", error) },
       onEnd: () => keepUp(),
     });
@@ -185,8 +175,11 @@ export function createNodeSync(
 }
 
 /** Returns the description of this node that its peers receive. */
-function describeSelf({ addresses }: Pick<NodeCore, "addresses">, deps: NodeSyncDeps): Self {
-  const { key, genesis, chain, forks, heads, isAccepting } = deps;
+function describeSelf(
+  { addresses }: Pick<NodeCore, "addresses">,
+  { key, genesis, chain, forks, heads }: NetworkParts,
+  isAccepting: () => boolean,
+): Self {
   return {
     ...{ key, genesisHash: genesis?.hash, version, instanceId: randomBytes(16) },
     connectionString: () => addresses.connectionString,

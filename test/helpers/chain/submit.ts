@@ -60,7 +60,7 @@ export async function writeAs(key: TestKey, port: number, nonce: number, operati
 export const alice = testKey(90);
 
 /** Creates a client of a node. It is closed after the test. */
-export function clientOf(t: Teardown, node: TestNode): TestGrpcClient {
+export function clientOf(t: Teardown, node: { readonly port: number }): TestGrpcClient {
   const client = connectGrpc(node.port);
   t.teardown(() => client.close());
   return client;

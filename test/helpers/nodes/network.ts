@@ -15,6 +15,7 @@ import { noRecover, type RunningCli, startNodeProcess } from "./start-cli.js";
 import type { StartOptions } from "../../../src/node/node.js";
 import { startTestNode, type TestNode } from "./start-node.js";
 import { type Teardown, temporaryDirectory } from "./teardown.js";
+import { until } from "./until.js";
 
 /** A peer in the response of /peerlist. */
 export interface PeerJson {
@@ -37,6 +38,64 @@ export async function peersOf({ port }: { readonly port: number }): Promise<Peer
 /** Requests the latest block of a node. */
 export async function headOf({ port }: { readonly port: number }): Promise<{ number: number; hash: string }> {
   return await askJson(port, "/chain/head");
+}
+
+/** The members of `GET /health` that tests of networks read. */
+export interface HealthJson {
+  readonly status: string;
+  readonly accepting: boolean;
+  readonly mempool_size: number;
+  readonly main_loop: { readonly iterations_total: number };
+  readonly subsystems: Readonly<
+    Record<
+      string,
+      {
+        readonly status: string;
+        readonly lastError: { readonly message: string; readonly source: string } | null;
+        readonly extra?: {
+          readonly reason?: string;
+          readonly taskErrors?: number;
+          readonly sync?: Readonly<Record<string, unknown>>;
+        };
+      }
+    >
+  >;
+}
+
+/** A node in any process. */
+export interface HasPort {
+  readonly port: number;
+}
+
+/** Requests the health of a node. */
+export const healthOf = ({ port }: HasPort): Promise<HealthJson> => askJson<HealthJson>(port, "/health");
+
+/** Returns the error of a node's chain; empty if the chain has not failed. */
+export async function chainFailure(node: HasPort): Promise<string> {
+  const { status, lastError } = (await healthOf(node)).subsystems["chain"]!;
+  return status === "failed" ? lastError!.message : "";
+}
+
+/** Waits until the node has polled its peers this often. */
+export async function untilPolled(node: HasPort, times = 3): Promise<void> {
+  const ticks = async (): Promise<number> => (await healthOf(node)).main_loop.iterations_total;
+  const before = await ticks();
+  await until(async () => (await ticks()) >= before + times);
+}
+
+/** Waits until the message about one of the node's peers matches. */
+export async function untilPeerIs(node: HasPort, message: RegExp, index = 0): Promise<void> {
+  await until(async () => message.test((await peersOf(node))[index]?.verification.message ?? ""), String(message));
+}
+
+/** Waits until this many peers of the node are ready. */
+export async function untilReady(node: HasPort, peers = 1): Promise<void> {
+  await until(async () => (await peersOf(node)).filter(({ status }) => status.ready).length >= peers);
+}
+
+/** Waits until the node has the block with this number. */
+export async function untilAt(node: HasPort, number: number): Promise<void> {
+  await until(async () => (await headOf(node).catch(() => undefined))?.number === number, `block ${number}`);
 }
 
 /** The settings of a node in a test network. */
@@ -135,6 +194,15 @@ export async function seedBlocks(file: string, authority: TestKey, count: number
 export async function makeBlocks(t: Teardown, authority: TestKey, count: number): Promise<Block[]> {
   return await seedBlocks(join(await temporaryDirectory(t), "blocks.sqlite"), authority, count);
 }
+
+/** Returns the blocks of a fake peer that sends these from the requested number on. */
+export const sendAll =
+  (blocks: readonly Block[]) =>
+  async (from: bigint, send: (block: Block | undefined) => Promise<void>): Promise<void> => {
+    for (const block of blocks.slice(Number(from) - 1)) {
+      await send(block);
+    }
+  };
 
 /** Returns the status of a node with this latest block. */
 export function statusAt(block: Block | undefined, accepting = true): MessageInitShape<typeof StatusSchema> {
