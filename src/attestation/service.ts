@@ -4,7 +4,7 @@ import { RpcError } from "../rpc/errors.js";
 import type { Implementation, PlainReplies } from "../rpc/service.js";
 import { decodePresentation } from "./input.js";
 import type { WatchedNotary } from "./notary.js";
-import { type AttestationPolicy, checkPolicy } from "./policy.js";
+import { type AttestationPolicy, checkPolicy } from "./input.js";
 import type { AttestationVerifier } from "./verifier.js";
 
 /** Reason why a service without trusted notaries is unhealthy. */

@@ -12,9 +12,8 @@ import { createMount } from "../rpc/exchange/mount.js";
 import { errorResponse } from "../rpc/exchange/responses.js";
 import { createRequestIds } from "../rpc/exchange/exchange.js";
 import { compileEndpoints } from "../rpc/http/transcoder.js";
-import { ConnectRpcError } from "./connect-failure.js";
 import { createTranscodingRouter, type ExchangeOf } from "./router.js";
-import { serveRoutes } from "./served-routes.js";
+import { ConnectRpcError, serveRoutes } from "./served-routes.js";
 
 export interface TranscodeOptions {
   /** Registers the services, as in any Connect adapter. */
@@ -44,10 +43,12 @@ interface HandledRequest {
  */
 export function transcode({ routes, contextValues, interceptors = [], onError }: TranscodeOptions): Router {
   const handled = new WeakMap<object, HandledRequest>();
-  const { services, gate, ownHeaders } = serveRoutes({
-    ...{ routes, interceptors, gate: createUnrestrictedGate() },
-    contextValuesOf: (exchange) => contextValues?.(handled.get(exchange)!.request),
-  });
+  const { services, gate, ownHeaders } = serveRoutes(
+    routes,
+    interceptors,
+    (exchange) => contextValues?.(handled.get(exchange)!.request),
+    createUnrestrictedGate(),
+  );
   // Exceptions of the functions arrive as Connect errors, as the library converts them. None is reported here.
   const deps = { services, gate, onInternalError: () => undefined };
   const mount = createMount({

@@ -1,5 +1,7 @@
 /** Connect services in the form from which plain HTTP routes are compiled. */
+import { create } from "@bufbuild/protobuf";
 import {
+  Code,
   ConnectError,
   type ConnectRouter,
   type ContextValues,
@@ -9,29 +11,25 @@ import {
 import type { Interceptor, StreamResponse, UnaryResponse } from "@connectrpc/connect";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Readable } from "node:stream";
+import { FailureKindSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
+import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { RpcError, type Reason } from "../rpc/errors.js";
 import type { Exchange } from "../rpc/exchange/exchange.js";
 import { exchangeOf } from "../rpc/exchange/serve.js";
 import type { Gate } from "../rpc/gate.js";
-import type { Call, ServedMethod, ServedService } from "../rpc/service.js";
-import { ConnectRpcError } from "./connect-failure.js";
-
-interface RoutesDeps {
-  readonly routes: (router: ConnectRouter) => void;
-  readonly interceptors: Interceptor[];
-  readonly contextValuesOf: (exchange: Exchange) => ContextValues | undefined;
-  readonly gate: Gate;
-}
+import type { Call, ServedMethod } from "../rpc/service.js";
 
 /**
  * Converts Connect services to served services. An in-process transport of the library calls each function, so that
  * contexts, interceptors and errors work as usual. `ownHeaders` returns the response headers that a function set, as a
  * flat list of names and values; the returned gate starts an empty list for each request.
  */
-export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: RoutesDeps): {
-  services: ServedService[];
-  gate: Gate;
-  ownHeaders: (exchange: Exchange) => string[];
-} {
+export function serveRoutes(
+  routes: (router: ConnectRouter) => void,
+  interceptors: Interceptor[],
+  contextValuesOf: (exchange: Exchange) => ContextValues | undefined,
+  gate: Gate,
+) {
   const router = createConnectRouter();
   routes(router);
   // The transport drops context values, as if the call crossed a network.
@@ -77,8 +75,15 @@ export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: Rou
     });
   }
 
+  const recordingGate: Gate = {
+    ...gate,
+    admit(arrival, protocol, method) {
+      headersOf.set(arrival as Exchange, []);
+      return gate.admit(arrival, protocol, method);
+    },
+  };
   return {
-    ownHeaders: (exchange) => headersOf.get(exchange) ?? [],
+    ownHeaders: (exchange: Exchange): string[] => headersOf.get(exchange) ?? [],
     services: [...new Set(router.handlers.map(({ service }) => service))].map((desc) => ({
       desc,
       methods: router.handlers
@@ -92,13 +97,7 @@ export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: Rou
           };
         }),
     })),
-    gate: {
-      ...gate,
-      admit(arrival, protocol, method) {
-        headersOf.set(arrival as Exchange, []);
-        return gate.admit(arrival, protocol, method);
-      },
-    },
+    gate: recordingGate,
   };
 }
 
@@ -115,4 +114,43 @@ function requestHeaders(exchange: Exchange): Headers {
 
 function throwRpcError(error: unknown): never {
   throw new ConnectRpcError(ConnectError.from(error));
+}
+
+/** HTTP status of each code, as google.rpc.Code documents it. */
+const statuses: Readonly<Record<Code, number>> = {
+  [Code.Canceled]: 499,
+  [Code.Unknown]: 500,
+  [Code.InvalidArgument]: 400,
+  [Code.DeadlineExceeded]: 504,
+  [Code.NotFound]: 404,
+  [Code.AlreadyExists]: 409,
+  [Code.PermissionDenied]: 403,
+  [Code.ResourceExhausted]: 429,
+  [Code.FailedPrecondition]: 400,
+  [Code.Aborted]: 409,
+  [Code.OutOfRange]: 400,
+  [Code.Unimplemented]: 501,
+  [Code.Internal]: 500,
+  [Code.Unavailable]: 503,
+  [Code.DataLoss]: 500,
+  [Code.Unauthenticated]: 401,
+};
+
+/** Response headers that the metadata of an error must not set. */
+const responseHeaderNames = /^(content-|transfer-|trailer|connect-|grpc-)/i;
+
+/**
+ * Error of a Connect handler. The reason is that of the `google.rpc.ErrorInfo` detail, or else the name of the code.
+ */
+export class ConnectRpcError extends RpcError {
+  constructor(readonly error: ConnectError) {
+    const [info] = error.findDetails(ErrorInfoSchema);
+    super(
+      (info?.reason ?? Code[error.code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase()) as Reason,
+      error.rawMessage,
+      undefined,
+      [...error.metadata].filter(([name]) => !responseHeaderNames.test(name)).flat(),
+      create(FailureKindSchema, { httpStatus: statuses[error.code], grpcCode: error.code as number }),
+    );
+  }
 }

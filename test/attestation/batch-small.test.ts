@@ -1,6 +1,6 @@
 /** Batches of small presentations, and the retry after one of them ends the thread. */
 import test from "ava";
-import { batchSmall } from "../../src/attestation/batch-small.js";
+import { batchSmall } from "../../src/attestation/worker-pool.js";
 import type { Verdict } from "../../src/attestation/presentation.js";
 
 const small = (name: number): Uint8Array => new Uint8Array(100).fill(name);

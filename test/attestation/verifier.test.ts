@@ -2,7 +2,7 @@ import test from "ava";
 import { randomBytes } from "node:crypto";
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
-import { checkPolicy } from "../../src/attestation/policy.js";
+import { checkPolicy } from "../../src/attestation/input.js";
 import type { VerifiedPresentation } from "../../src/attestation/presentation.js";
 import { startVerifier, type AttestationVerifier, type VerifierDeps } from "../../src/attestation/verifier.js";
 import { RpcError } from "../../src/rpc/errors.js";

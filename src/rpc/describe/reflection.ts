@@ -43,23 +43,13 @@ export function reflectionServices(services: readonly DescService[]): ServedServ
 function createReflection(
   services: readonly DescService[],
 ): (r: ServerReflectionRequest["messageRequest"]) => ReflectionResponse {
-  const files = new Map<string, DescFile>();
-  const collect = (file: DescFile): void => {
-    if (!files.has(file.proto.name)) {
-      files.set(file.proto.name, file);
-      file.dependencies.forEach(collect);
-    }
-  };
-  services.forEach(({ file }) => collect(file));
+  const files = new Map(withImports(services.map(({ file }) => file)).map((file) => [file.proto.name, file]));
   const registry = createRegistry(...files.values());
 
   return (request) => {
     switch (request.case) {
       case "listServices":
-        return {
-          case: "listServicesResponse",
-          value: { service: services.map(({ typeName }) => ({ name: typeName })) },
-        };
+        return { case: "listServicesResponse", value: { service: services.map(({ typeName: name }) => ({ name })) } };
       case "fileByFilename":
         return fileResponse(files.get(request.value), request.value);
       case "fileContainingSymbol":
@@ -70,22 +60,14 @@ function createReflection(
         return fileResponse(extension?.file, `${containingType} ${extensionNumber}`);
       }
       case "allExtensionNumbersOfType": {
-        const extendee = registry.getMessage(request.value);
-        return extendee === undefined
-          ? notFound(request.value)
-          : {
-              case: "allExtensionNumbersResponse",
-              value: {
-                baseTypeName: extendee.typeName,
-                extensionNumber: extensionsOf(registry, extendee.typeName).map(({ number }) => number),
-              },
-            };
+        const { value: baseTypeName } = request;
+        const extensionNumber = extensionsOf(registry, baseTypeName).map(({ number }) => number);
+        return registry.getMessage(baseTypeName) === undefined
+          ? notFound(baseTypeName)
+          : { case: "allExtensionNumbersResponse", value: { baseTypeName, extensionNumber } };
       }
       case undefined:
-        return {
-          case: "errorResponse",
-          value: { errorCode: Code.INVALID_ARGUMENT, errorMessage: "The request is empty." },
-        };
+        return failure(Code.INVALID_ARGUMENT, "The request is empty.");
     }
   };
 }
@@ -107,23 +89,27 @@ function fileResponse(file: DescFile | undefined, name: string): ReflectionRespo
   if (file === undefined) {
     return notFound(name);
   }
-  const closure = new Set<DescFile>();
-  const collect = (current: DescFile): void => {
-    if (!closure.has(current)) {
-      closure.add(current);
-      current.dependencies.forEach(collect);
+  const fileDescriptorProto = withImports([file]).map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
+  return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
+}
+
+/** Returns files and everything that they import, each once. */
+function withImports(files: readonly DescFile[]): DescFile[] {
+  const found = new Set<DescFile>();
+  const collect = (file: DescFile): void => {
+    if (!found.has(file)) {
+      found.add(file);
+      file.dependencies.forEach(collect);
     }
   };
-  collect(file);
-  return {
-    case: "fileDescriptorResponse",
-    value: { fileDescriptorProto: [...closure].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto)) },
-  };
+  files.forEach(collect);
+  return [...found];
 }
 
 function notFound(name: string): ReflectionResponse {
-  return {
-    case: "errorResponse",
-    value: { errorCode: Code.NOT_FOUND, errorMessage: `This node has no symbol or file ${name.slice(0, 200)}.` },
-  };
+  return failure(Code.NOT_FOUND, `This node has no symbol or file ${name.slice(0, 200)}.`);
+}
+
+function failure(errorCode: Code, errorMessage: string): ReflectionResponse {
+  return { case: "errorResponse", value: { errorCode, errorMessage } };
 }
