@@ -15,12 +15,10 @@ import type { Literal } from "../rpc/service.js";
 /** Message of an event stream; subscribers share the same immutable object. */
 export type EventMessage = Literal<MessageInitShape<typeof WatchResponseSchema>>;
 
-/** Stored block from which events are created. */
+/** Stored block from which events are created, with the hashes of its transactions. */
 export interface SourceBlock {
-  /** Block hash: 0x and 64 lower-case hex digits. */
   readonly hash: string;
   readonly header: BlockHeader;
-  /** Hashes of the transactions, in order. */
   readonly transactionHashes: readonly string[];
   readonly block: Pick<Block, "transactions">;
 }
@@ -121,7 +119,7 @@ export async function listEvents(
         : changeOf(body.operation, { transaction, address });
     if (change !== undefined) {
       const message = createMessage(position + 1, change);
-      events.push({ ...subject, kind: kindOf(change), position: position + 1, message, redacted: undefined });
+      events.push({ ...subject, kind: kinds[change.case], position: position + 1, message, redacted: undefined });
       fieldBytes += change.case === "program" ? 2 * (change.value.fields?.join().length ?? 0) : 0;
     }
   });
@@ -159,11 +157,18 @@ function commitmentOf(operation: TransactionBody["operation"]): string | undefin
     : undefined;
 }
 
+const kinds = {
+  program: EventKind.PROGRAM,
+  nullifier: EventKind.NULLIFIER,
+  commitments: EventKind.COMMITMENTS,
+} as const;
+type ChangeContent = EventContent & { readonly case: keyof typeof kinds };
+
 /** Returns the event of a change to a program or of a spent nullifier; undefined for other operations. */
 function changeOf(
   operation: TransactionBody["operation"],
   { transaction, address }: Pick<EventSubject, "transaction" | "address">,
-): EventContent | undefined {
+): ChangeContent | undefined {
   if (operation.case === "storage" && address !== undefined) {
     const value = { storageAddress: address, transactionHash: transaction!, ...programChangeOf(operation.value) };
     return { case: "program", value };
@@ -198,19 +203,4 @@ function programChangeOf({ operation }: StorageOperation): {
     case undefined:
       throw new Error("A block has an empty operation.");
   }
-}
-
-const kinds = {
-  block: EventKind.BLOCK,
-  transaction: EventKind.TRANSACTION,
-  program: EventKind.PROGRAM,
-  nullifier: EventKind.NULLIFIER,
-  commitments: EventKind.COMMITMENTS,
-  head: EventKind.HEAD,
-  progress: EventKind.UNSPECIFIED,
-} as const;
-
-/** Returns the kind of an event, as used by filters. */
-function kindOf({ case: name }: EventContent): EventKind {
-  return name === undefined ? EventKind.UNSPECIFIED : kinds[name];
 }

@@ -16,14 +16,14 @@ import {
 import type { CursorPosition, DecodedWatchRequest } from "./watch-request.js";
 
 /** Access rules of programs. */
-export interface EventReadAccess {
+interface EventReadAccess {
   /** Returns the addresses whose programs the caller may read now. An identity is 0x and 64 lower-case hex digits. */
   readableOf(addresses: readonly string[], identity: string | undefined): Promise<ReadonlySet<string>>;
   /** Returns the owners of programs by address. Owners never change. */
   ownersOf(addresses: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
 
-export interface BlockLogDeps {
+interface BlockLogDeps {
   /** Reads an existing block. Rejects with RpcError PRUNED if its transactions are not retained. */
   readonly readBlock: (number: bigint) => Promise<SourceBlock>;
   readonly decoder: TransactionDecoder;
@@ -34,25 +34,7 @@ export interface BlockLogDeps {
   readonly maxBytes: number;
 }
 
-/** Result of a search for the next event. */
-export interface NextEvent {
-  /** Position of the event; the end of the block if no event was found. */
-  readonly position: CursorPosition;
-  readonly message: EventMessage | undefined;
-}
-
-export interface BlockLog {
-  /**
-   * Searches one block for the next event that the subscriber requested and may read under the current access rules.
-   *
-   * @param after position in the block, or the end of the previous block; the block must exist.
-   * @param identity public key of the subscriber; undefined if it is anonymous.
-   * @throws RpcError PRUNED
-   */
-  next(after: CursorPosition, request: DecodedWatchRequest, identity: string | undefined): Promise<NextEvent>;
-  /** Clears all caches, for example after the chain was replaced. */
-  clear(): void;
-}
+export type BlockLog = ReturnType<typeof createBlockLog>;
 
 /** Number of the latest blocks that count as recent, and limit on the blocks in each cache. */
 const maxRecentBlocks = 256n;
@@ -66,13 +48,13 @@ export function blockAfter({ block, position }: CursorPosition): bigint {
 }
 
 /** Creates a log with empty caches. */
-export function createBlockLog({ readBlock, decoder, access, head, maxBytes }: BlockLogDeps): BlockLog {
+export function createBlockLog({ readBlock, decoder, access, head, maxBytes }: BlockLogDeps) {
   const enqueue = createSerialQueue();
+  const load = async (number: bigint): Promise<BlockEvents> => await listEvents(await readBlock(number), decoder);
   // Separate caches, so that slow subscribers do not evict the blocks that all others read. Either cache can store the
   // largest block, of 2.5 MiB.
-  const recent = createCache(maxBytes / 2);
-  const older = createCache((3 * maxBytes) / 8);
-  const inFlight = new Map<bigint, Promise<BlockEvents>>();
+  const recent = createCache(maxBytes / 2, load);
+  const older = createCache((3 * maxBytes) / 8, (number) => enqueue(() => load(number)));
   const owners = new WeakMap<BlockEvents, Promise<ReadonlyMap<string, string>>>();
   const readable = new LRUCache<string, ReadonlySet<string>>({
     maxSize: Math.ceil(maxBytes / 8),
@@ -80,29 +62,9 @@ export function createBlockLog({ readBlock, decoder, access, head, maxBytes }: B
   });
 
   /** Returns the events of a block: from a cache, from a read in flight, or from a new read. */
-  function read(number: bigint): BlockEvents | Promise<BlockEvents> {
+  async function read(number: bigint): Promise<BlockEvents> {
     const isRecent = number + maxRecentBlocks > (head()?.number ?? 0n);
-    const cache = isRecent ? recent : older;
-    const known = cache.get(number) ?? inFlight.get(number);
-    if (known !== undefined) {
-      return known;
-    }
-    const load = async (): Promise<BlockEvents> => await listEvents(await readBlock(number), decoder);
-    const loading = (isRecent ? load() : enqueue(load)).then((events) => {
-      // Not cached if `clear` ran in the meantime.
-      if (inFlight.get(number) === loading) {
-        cache.set(number, events);
-      }
-      return events;
-    });
-    inFlight.set(number, loading);
-    const finish = (): void => {
-      if (inFlight.get(number) === loading) {
-        inFlight.delete(number);
-      }
-    };
-    loading.then(finish, finish);
-    return loading;
+    return (await (isRecent ? recent : older).fetch(number))!;
   }
 
   /**
@@ -146,7 +108,19 @@ export function createBlockLog({ readBlock, decoder, access, head, maxBytes }: B
   }
 
   return {
-    async next(after, request, identity) {
+    /**
+     * Searches one block for the next event that the subscriber requested and may read under the current access rules.
+     *
+     * @param after position in the block, or the end of the previous block; the block must exist.
+     * @param identity public key of the subscriber; undefined if it is anonymous.
+     * @returns the position of the event with its message; the end of the block without a message if there is none.
+     * @throws RpcError PRUNED
+     */
+    async next(
+      after: CursorPosition,
+      request: DecodedWatchRequest,
+      identity: string | undefined,
+    ): Promise<{ readonly position: CursorPosition; readonly message: EventMessage | undefined }> {
       const number = blockAfter(after);
       const block = await read(number);
       const ownerOf = request.requestsOwners && block.addresses.length > 0 ? await ownersIn(block) : undefined;
@@ -164,21 +138,23 @@ export function createBlockLog({ readBlock, decoder, access, head, maxBytes }: B
       }
       return { position: { block: number, position: positionOfBlock }, message: undefined };
     },
-    clear() {
+    /** Clears all caches, for example after the chain was replaced. */
+    clear(): void {
       recent.clear();
       older.clear();
-      inFlight.clear();
       readable.clear();
     },
   };
 }
 
-/** Creates an LRU cache of block events. */
-function createCache(maxBytes: number): LRUCache<bigint, BlockEvents> {
+/** Creates an LRU cache of block events. A read that is in flight when the cache is cleared is not stored. */
+function createCache(maxBytes: number, load: (number: bigint) => Promise<BlockEvents>): LRUCache<bigint, BlockEvents> {
   return new LRUCache({
     max: Number(maxRecentBlocks),
     maxSize: Math.ceil(maxBytes),
     sizeCalculation: ({ bytes }) => bytes,
+    fetchMethod: load,
+    ignoreFetchAbort: true,
   });
 }
 

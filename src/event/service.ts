@@ -1,15 +1,17 @@
-/** Event service. A subscriber is a cursor into the block log; the stream sends the events after this cursor. */
+/**
+ * Event service. A subscriber is a cursor into the block log; the stream sends the events after this cursor. Live events,
+ * such as rejections and signed heads, are outside of blocks: they are sent to current subscribers only, and not stored.
+ */
 import { EventKind, type EventService, TransactionOutcome } from "../../gen/gatehouse/event/v1/event_pb.js";
 import type { HeadStatement, SignedHead } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { eachYielding } from "../base/async/yielding.js";
 import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
-import { cursorText, type EventMessage, positionOfBlock } from "./block-events.js";
+import { cursorText, type EventMessage, type EventSubject, positionOfBlock } from "./block-events.js";
 import { blockAfter, type BlockLog } from "./block-log.js";
-import { createLiveEvents } from "./live-events.js";
-import { createNotifier } from "./notifier.js";
 import { type CursorPosition, readWatchRequest } from "./watch-request.js";
 
-export interface EventServiceDeps {
+interface EventServiceDeps {
   /** Returns the latest block; undefined if there is none. */
   readonly head: () => { readonly number: bigint; readonly lowestBlock: bigint } | undefined;
   readonly log: BlockLog;
@@ -19,23 +21,10 @@ export interface EventServiceDeps {
   readonly progressEveryMs?: number;
 }
 
-/** Event service, and the functions that report events to it. */
-export interface Events {
-  readonly service: Implementation<typeof EventService>;
-  /** Reports that there may be new blocks. */
-  notify(): void;
-  /** Reports a transaction that can never be included in a block. */
-  rejected(transaction: { readonly hash: string; readonly reason: string }): void;
-  /** Reports a signed head of an authority. */
-  headSigned(statement: HeadStatement, signed: SignedHead): void;
-  /** Ends all streams. */
-  close(): void;
-}
-
 const defaultProgressEveryMs = 10_000;
 
 /** Creates the event service without subscribers. */
-export function createEvents(deps: EventServiceDeps): Events {
+export function createEvents(deps: EventServiceDeps) {
   const { log, checkRetained, progressEveryMs = defaultProgressEveryMs } = deps;
   const notifier = createNotifier();
   const live = createLiveEvents();
@@ -50,18 +39,18 @@ export function createEvents(deps: EventServiceDeps): Events {
   }
 
   async function* watch(
-    ...[request, { caller, signal }]: Parameters<Events["service"]["watch"]>
+    ...[request, { caller, signal }]: Parameters<Implementation<typeof EventService>["watch"]>
   ): AsyncGenerator<EventMessage, void> {
     const decoded = readWatchRequest(request);
     const { number, lowestBlock } = requireHead();
     let position = decoded.after ?? { block: number, position: positionOfBlock };
     checkRetained(blockAfter(position), lowestBlock);
-    let liveSequence = live.latest;
+    let liveSequence = live.latest();
     let last: { readonly cursor?: string; readonly sentAtMs: number } = { sentAtMs: -Infinity };
     let hasCaughtUp = false;
     const subscription = notifier.subscribe(signal);
     try {
-      while (!signal.aborted && !notifier.isClosed) {
+      while (!signal.aborted && !notifier.isClosed()) {
         const liveEvent = live.after(liveSequence);
         const isBehind = blockAfter(position) <= requireHead().number;
         let message: EventMessage | undefined;
@@ -91,20 +80,25 @@ export function createEvents(deps: EventServiceDeps): Events {
     }
   }
 
+  const service: Implementation<typeof EventService> = { watch };
   return {
-    service: { watch },
+    service,
+    /** Reports that there may be new blocks. */
     notify: () => notifier.notify(),
-    rejected({ hash, reason }) {
+    /** Reports a transaction that can never be included in a block. */
+    rejected({ hash, reason }: { readonly hash: string; readonly reason: string }): void {
       const value = { hash, outcome: TransactionOutcome.REJECTED, reason };
       const subject = { kind: EventKind.TRANSACTION, transaction: hash, address: undefined };
       live.add({ ...subject, event: { case: "transaction", value } });
       notifier.notify();
     },
-    headSigned(statement, signed) {
+    /** Reports a signed head of an authority. */
+    headSigned(statement: HeadStatement, signed: SignedHead): void {
       const subject = { kind: EventKind.HEAD, transaction: undefined, address: undefined };
       live.add({ ...subject, event: { case: "head", value: { statement, signed } } });
       notifier.notify();
     },
+    /** Ends all streams. */
     close: () => notifier.close(),
   };
 }
@@ -118,4 +112,75 @@ const progress = { case: "progress", value: {} } as const;
 function toMessage({ block, position }: CursorPosition, event: NonNullable<EventMessage["event"]>): EventMessage {
   const blockNumber = position === positionOfBlock ? block : block - 1n;
   return { cursor: cursorText(block, position), blockNumber, event };
+}
+
+/** Live event. It has no cursor of its own: its message carries the position of each subscriber. */
+interface LiveEvent extends EventSubject {
+  /** Sequence number, 1 higher than that of the previous event. */
+  readonly sequence: number;
+  readonly event: NonNullable<EventMessage["event"]>;
+}
+
+/**
+ * Capacity of the buffer, for a burst of rejections. A subscriber that falls further behind misses the oldest events.
+ */
+const maxBuffered = 1_024;
+
+/** Creates a ring buffer of the latest live events. */
+function createLiveEvents() {
+  const buffered: LiveEvent[] = [];
+  let latest = 0;
+  return {
+    /** Returns the sequence number of the latest event; 0 if there is none. */
+    latest: () => latest,
+    add(event: Omit<LiveEvent, "sequence">): void {
+      latest++;
+      buffered[latest % maxBuffered] = { ...event, sequence: latest };
+    },
+    /** Returns the oldest buffered event after a sequence number; undefined if there is none. */
+    after: (sequence: number): LiveEvent | undefined =>
+      sequence >= latest ? undefined : buffered[Math.max(sequence + 1, latest - maxBuffered + 1) % maxBuffered],
+  };
+}
+
+/** Creates a notifier that wakes subscribers when there may be new events. */
+function createNotifier() {
+  let isClosed = false;
+  /** Functions that end the current wait, by subscriber. */
+  const waits = new Map<object, () => void>();
+
+  /** Wakes all subscribers that wait. Each of them then has work to do, so this yields to the event loop. */
+  async function notify(): Promise<void> {
+    const waiting = [...waits.values()];
+    waits.clear();
+    for await (const wake of eachYielding(waiting)) {
+      wake();
+    }
+  }
+
+  return {
+    isClosed: () => isClosed,
+    notify: () => void notify(),
+    subscribe(signal: AbortSignal) {
+      const subscriber = {};
+      const wake = (): void => waits.get(subscriber)?.();
+      // One listener for the entire subscription: an AbortSignal retains every listener that is added.
+      signal.addEventListener("abort", wake);
+      return {
+        /** Resolves when there may be new events, when the signal is aborted, or when the notifier is closed. */
+        async wait(): Promise<void> {
+          if (!isClosed && !signal.aborted) {
+            await new Promise<void>((resolve) => waits.set(subscriber, resolve));
+            waits.delete(subscriber);
+          }
+        },
+        unsubscribe: () => signal.removeEventListener("abort", wake),
+      };
+    },
+    /** Wakes all subscribers. Later waits resolve immediately. */
+    close(): void {
+      isClosed = true;
+      void notify();
+    },
+  };
 }

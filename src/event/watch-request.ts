@@ -11,37 +11,36 @@ export interface CursorPosition {
   readonly position: number;
 }
 
-/** Decoded request. */
-export interface DecodedWatchRequest {
-  /** Position after which the stream starts; undefined to start after the latest block. */
-  readonly after: CursorPosition | undefined;
-  /** True if the filter requires the owners of programs. */
-  readonly requestsOwners: boolean;
-  /**
-   * Returns true if the filter matches an event.
-   *
-   * @param isReadable true if the caller may read the event's program; otherwise filters by address or owner never
-   * match.
-   * @param ownerOf owners by address, if the filter requires them.
-   */
-  matches(event: EventSubject, isReadable: boolean, ownerOf?: ReadonlyMap<string, string>): boolean;
-}
+export type DecodedWatchRequest = ReturnType<typeof readWatchRequest>;
 
 /**
  * Decodes a request.
  *
  * @throws RpcError INVALID_REQUEST
  */
-export function readWatchRequest(request: WatchRequest): DecodedWatchRequest {
+export function readWatchRequest(request: WatchRequest) {
   const addresses = new Set(request.addresses);
   const owners = new Set(request.owners);
   const transactions = new Set(request.transactions);
   const kinds = new Set(request.kinds);
   const isUnfiltered = addresses.size + owners.size + transactions.size === 0;
   return {
+    /** Position after which the stream starts; undefined to start after the latest block. */
     after: readStart(request),
+    /** True if the filter requires the owners of programs. */
     requestsOwners: owners.size > 0,
-    matches({ kind, transaction, address }, isReadable, ownerOf) {
+    /**
+     * Returns true if the filter matches an event.
+     *
+     * @param isReadable true if the caller may read the event's program; otherwise filters by address or owner never
+     *   match.
+     * @param ownerOf owners by address, if the filter requires them.
+     */
+    matches(
+      { kind, transaction, address }: EventSubject,
+      isReadable: boolean,
+      ownerOf?: ReadonlyMap<string, string>,
+    ): boolean {
       if (kinds.size > 0 && !kinds.has(kind)) {
         return false;
       }

@@ -1,6 +1,7 @@
 /**
- * Worker process that serves the public port of a node. The worker reads the node's database over its own connections,
- * with its own caches, and follows the blocks there. It queries the node for data that is not in the database.
+ * Entry module of a worker process, which serves the public port of a node. The worker reads the node's database over its
+ * own connections, with its own caches, and follows the blocks there. It queries the node for data that is not in the
+ * database. It waits for instructions from the node, and exits with the node.
  */
 import { fromBinary } from "@bufbuild/protobuf";
 import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
@@ -9,6 +10,7 @@ import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { errorMessage } from "../base/errors/error-message.js";
 import { version } from "../base/version.js";
 import { createChainStore } from "../chain/chain-store.js";
 import { readStoredGenesis } from "../chain/blocks/genesis.js";
@@ -26,7 +28,8 @@ import type { Implementation } from "../rpc/service.js";
 import { openDatabase } from "../db/open.js";
 import { type Forward, forwardService } from "../workers/forward.js";
 import { shareEveryMs } from "../workers/usage.js";
-import type { IpcChannel } from "../workers/ipc.js";
+import { type IpcChannel, openIpcChannel } from "../workers/ipc.js";
+import type { PoolHandlers } from "../workers/pool.js";
 import { createFollowedChain } from "./chain/chain.js";
 import { createChainServices } from "./serving/chain-services.js";
 import { countWorkers, createNodeCore, type NodeCore } from "./lifecycle/core.js";
@@ -47,7 +50,7 @@ import { openTls } from "./serving/tls.js";
 import type { NodeHandlers, WorkerBooted, WorkerHandlers, WorkerStart } from "./serving/workers.js";
 
 /** Worker that listens on the public port, with the functions that the node calls. */
-export type RunningWorker = Omit<WorkerHandlers["calls"], "start"> & WorkerHandlers["notifications"];
+type RunningWorker = Omit<WorkerHandlers["calls"], "start"> & WorkerHandlers["notifications"];
 
 /**
  * Age limit of a connection in milliseconds. Without a limit, clients that stay connected would stay with their first
@@ -63,7 +66,7 @@ const vitalsEveryMs = 1_000;
  *
  * @throws StartError
  */
-export async function startWorker(
+async function startWorker(
   start: WorkerStart,
   address: ListenAddress,
   channel: IpcChannel<NodeHandlers>,
@@ -291,3 +294,60 @@ function reportToNode(
     clearInterval(vitalsTimer);
   });
 }
+
+// A terminal sends these signals to every process of the node. The node decides when its workers stop.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.on(signal, () => undefined);
+}
+// A worker is useless without its node.
+process.on("disconnect", () => process.exit(1));
+
+let running: RunningWorker | undefined;
+
+/**
+ * Runs work. Converts an error to an RpcError, because only those keep their message on the way to the node. Only the
+ * operator sees that message.
+ */
+async function withRpcErrors(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    throw new RpcError("INTERNAL_ERROR", errorMessage(error));
+  }
+}
+
+const handlers: WorkerHandlers = {
+  calls: {
+    start: ({ start, address }) =>
+      withRpcErrors(async () => {
+        running = await startWorker(start, address, channel);
+      }),
+    serve: (booted) => withRpcErrors(() => running!.serve(booted)),
+    async drain(graceMs) {
+      await running?.drain(graceMs);
+      process.exit(0);
+    },
+    edgeStats: () => running!.edgeStats(undefined),
+    requests: async () => (await running?.requests(undefined)) ?? [],
+  },
+  streams: {},
+  // Notifications before the worker listens have no use, and are dropped.
+  notifications: {
+    usage: (usage) => running?.usage(usage),
+    block: () => running?.block(undefined),
+    headStated: (signed) => running?.headStated(signed),
+    rejected: (rejection) => running?.rejected(rejection),
+    historyTaken: (point) => running?.historyTaken(point),
+    reload: () => running?.reload(undefined),
+  },
+};
+
+const channel = openIpcChannel<NodeHandlers & PoolHandlers>(
+  {
+    send: (message) => process.connected && process.send!(message, undefined, undefined, () => undefined),
+    onMessage: (listener) => void process.on("message", listener),
+  },
+  handlers,
+  (error) => channel.notify("log", { level: "error", fields: {}, message: errorMessage(error) }),
+);
+channel.notify("up", undefined);

@@ -16,10 +16,10 @@ import { isSame } from "../tree/hashes.js";
 import { stateHashes, treeHashes } from "../tree/node-hashes.js";
 import { leadsTo } from "../tree/path.js";
 import { type Proof, provePaths } from "../tree/prove.js";
-import { provenBlocks, type StateTree } from "./state-tree.js";
+import { provenBlocks, type StateTree } from "./state-tree-store.js";
 
 /** Requested parts of a program. */
-export type RequestedParts = Pick<GetProofRequest, "fields" | "withDocument" | "withMetadata">;
+type RequestedParts = Pick<GetProofRequest, "fields" | "withDocument" | "withMetadata">;
 
 /** Current content of a program, for its proof. */
 export interface ProgramReading {
@@ -162,26 +162,21 @@ type MutableResponse = { -readonly [name in "program" | "commitments"]?: ProofRe
   readonly senders: NonNullable<ProofResponse["senders"]>[number][];
 };
 
-/** Conditions for proofs. */
-export interface ProofRules {
-  /**
-   * Returns true if the block is still the latest one, so that no value is newer. Called after the values were read.
-   */
-  readonly isLatest: () => boolean;
-  /** Throws if the caller may not read the program. */
-  readonly mayRead: (program: ProgramReading) => void;
-}
-
 /**
  * Returns the proofs. Returns undefined if the values do not match the tree, usually because a block was applied
  * between the reads.
+ *
+ * @param rules.isLatest returns true if the block is still the latest one, so that no value is newer. Called after the
+ *   values were read.
+ * @param rules.mayRead throws if the caller may not read the program.
  */
 export async function findProofs(
   reads: StateReads,
   block: Pick<ProvenBlock, "number" | "stateRoot">,
   requested: RequestedItems,
-  { isLatest, mayRead }: ProofRules,
+  rules: { readonly isLatest: () => boolean; readonly mayRead: (program: ProgramReading) => void },
 ): Promise<MutableResponse | undefined> {
+  const { isLatest, mayRead } = rules;
   const items = await Promise.all(itemsOf(reads, requested, mayRead));
   const proofs = await provePaths(
     reads.tree.pagesAfter(block.number),
@@ -218,7 +213,11 @@ function compare(
   return proven === undefined ? { case: undefined } : { case: "valueHash", value: proven };
 }
 
-function itemsOf(reads: StateReads, requested: RequestedItems, mayRead: ProofRules["mayRead"]): Promise<Item>[] {
+function itemsOf(
+  reads: StateReads,
+  requested: RequestedItems,
+  mayRead: (program: ProgramReading) => void,
+): Promise<Item>[] {
   const { address, nullifiers, senders, withCommitments } = requested;
   return [
     ...(address === undefined ? [] : [programItem(reads, address, requested, mayRead)]),
@@ -232,7 +231,7 @@ async function programItem(
   { program }: StateReads,
   storageAddress: string,
   requested: RequestedParts,
-  mayRead: ProofRules["mayRead"],
+  mayRead: (program: ProgramReading) => void,
 ): Promise<Item> {
   const found = await program(storageAddress, requested);
   if (found !== undefined) {

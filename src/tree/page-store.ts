@@ -13,20 +13,6 @@ export interface PageRow {
   readonly row_hash: string;
 }
 
-/** Reads and writes the pages of one tree. */
-export interface PageStore {
-  /**
-   * Loads the stored pages at these paths.
-   *
-   * @throws CorruptionError for a page that differs from its stored hash.
-   */
-  readonly load: LoadPages;
-  /** Stores pages, and deletes pages that are undefined. */
-  save(pages: ReadonlyMap<PagePath, Uint8Array | undefined>): Promise<void>;
-  /** Stores the texts that {@link pageTexts} created from pages of this tree. */
-  saveTexts(texts: Iterable<string>): Promise<void>;
-}
-
 /** Number of pages written by one statement; a page has up to 2 KiB, written as hex digits. */
 const portionRows = 50;
 /** Number of paths queried by one statement. */
@@ -37,7 +23,7 @@ const portionPaths = 1_000;
  *
  * @param tree address of the program whose fields form the tree; empty for the state tree.
  */
-export function createPageStore(db: Queries, tree: string): PageStore {
+export function createPageStore(db: Queries, tree: string) {
   const { bytesOf, list } = db.dialect;
   // The list drives the query: in SQLite, CROSS JOIN fixes the join order.
   const loadPages = db.prepare<PageRow>(
@@ -49,6 +35,22 @@ export function createPageStore(db: Queries, tree: string): PageStore {
       SELECT CAST(? AS varchar(45)), k.value ->> 0, ${bytesOf("(k.value ->> 1)")}, k.value ->> 2 FROM ${list.table} WHERE true
       ON CONFLICT (tree, path) DO UPDATE SET page = excluded.page, row_hash = excluded.row_hash`,
   );
+
+  /**
+   * Loads the stored pages at these paths.
+   *
+   * @throws CorruptionError for a page that differs from its stored hash.
+   */
+  const load: LoadPages = async (paths) => {
+    const found = new Map<PagePath, Uint8Array>();
+    for (const chunk of inChunks(paths, portionPaths)) {
+      const rows = await loadPages(JSON.stringify(chunk), tree);
+      rows.forEach((row) => found.set(row.path, checkPage(tree, row)));
+    }
+    return found;
+  };
+
+  /** Stores the texts that {@link pageTexts} created from pages of this tree. */
   async function saveTexts(texts: Iterable<string>): Promise<void> {
     for (const text of texts) {
       await savePages(tree, text);
@@ -56,24 +58,16 @@ export function createPageStore(db: Queries, tree: string): PageStore {
   }
 
   return {
-    async load(paths) {
-      const found = new Map<PagePath, Uint8Array>();
-      for (const chunk of inChunks(paths, portionPaths)) {
-        const rows = await loadPages(JSON.stringify(chunk), tree);
-        rows.forEach((row) => found.set(row.path, checkPage(tree, row)));
-      }
-      return found;
-    },
-
-    async save(pages) {
+    load,
+    saveTexts,
+    /** Stores pages, and deletes pages that are undefined. */
+    async save(pages: ReadonlyMap<PagePath, Uint8Array | undefined>): Promise<void> {
       await saveTexts(pageTexts(tree, pages));
       const removed = [...pages].filter(([, page]) => page === undefined).map(([path]) => path);
       for (const chunk of inChunks(removed)) {
         await db.run((sql) => sql("tree_pages").where({ tree }).whereIn("path", chunk).delete());
       }
     },
-
-    saveTexts,
   };
 }
 

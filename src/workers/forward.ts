@@ -76,8 +76,6 @@ export function forwardService<S extends DescService>(
 
 /** Signal of shared requests, which never abort: if one caller leaves, the others still wait. */
 const neverAborted = new AbortController().signal;
-/** Limit on different requests that are shared at a time. Beyond it, each call sends its own request. */
-const maxShared = 1_000;
 
 /**
  * Shares one request among equal concurrent calls. A call that arrives while a request is in flight waits for the next
@@ -90,12 +88,7 @@ function shareResponses<T>(request: (call: ForwardedCall) => Promise<T>): (call:
     const now = request(call);
     const entry = { now, next: undefined };
     inFlight.set(key, entry);
-    const removeEntry = (): void => {
-      if (inFlight.get(key) === entry) {
-        inFlight.delete(key);
-      }
-    };
-    now.then(removeEntry, removeEntry);
+    void settled(now).then(() => inFlight.get(key) === entry && inFlight.delete(key));
     return now;
   }
 
@@ -103,14 +96,14 @@ function shareResponses<T>(request: (call: ForwardedCall) => Promise<T>): (call:
     const key = Buffer.from(call.request).toString("latin1");
     const entry = inFlight.get(key);
     if (entry === undefined) {
-      return inFlight.size < maxShared ? start(key, call) : request(call);
+      return start(key, call);
     }
-    entry.next ??= entry.now.then(
-      () => start(key, call),
-      () => start(key, call),
-    );
-    return entry.next;
+    return (entry.next ??= settled(entry.now).then(() => start(key, call)));
   };
+}
+
+async function settled(work: Promise<unknown>): Promise<void> {
+  await work.catch(() => undefined);
 }
 
 /** Creates the handlers that run forwarded calls with these services. */
@@ -134,11 +127,8 @@ export function createForwardHandlers(services: readonly ServedService[]): Forwa
       async rpc(call, signal) {
         const { desc, beforeBody, invoke } = find(call);
         beforeBody?.(call.request.length, call.caller);
-        const response = await (invoke(fromBinary(desc.input, call.request), {
-          caller: call.caller,
-          signal,
-        }) as Promise<MessageInitShape<DescMessage>>);
-        return toBinary(desc.output, create(desc.output, response));
+        const response = invoke(fromBinary(desc.input, call.request), { caller: call.caller, signal });
+        return toBinary(desc.output, create(desc.output, await (response as Promise<MessageInitShape<DescMessage>>)));
       },
     },
     streams: {

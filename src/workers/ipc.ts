@@ -55,11 +55,7 @@ type Message =
 
 type SentFailure = Pick<RpcError, "message" | "retryAfterS" | "headers"> & { readonly reason: Reason };
 
-/** Call that waits for a response. */
-interface Waiting {
-  readonly resolve: (response: { readonly value: unknown; readonly isLast?: true }) => void;
-  readonly reject: (error: unknown) => void;
-}
+type Response = Pick<Message & { readonly kind: "response" }, "value" | "isLast">;
 
 /**
  * Opens one end of a channel.
@@ -72,12 +68,16 @@ export function openIpcChannel<Their extends IpcHandlers>(
   handlers: IpcHandlers,
   onInternalError: (error: unknown) => void,
 ): IpcChannel<Their> {
-  const waiting = new Map<number, Waiting>();
+  /** Calls that wait for a response. */
+  const waiting = new Map<
+    number,
+    { readonly resolve: (response: Response) => void; readonly reject: (error: unknown) => void }
+  >();
   const responder = createResponder(end, handlers, onInternalError);
   let lastId = 0;
   let isClosed = false;
 
-  function request(id: number, message: Message): Promise<{ readonly value: unknown; readonly isLast?: true }> {
+  function request(id: number, message: Message): Promise<Response> {
     if (isClosed) {
       return Promise.reject(new Error("The other process is gone."));
     }
@@ -95,30 +95,34 @@ export function openIpcChannel<Their extends IpcHandlers>(
       if (message.kind === "response") {
         caller?.resolve(message);
       } else {
-        caller?.reject(fromSentFailure(message.failure));
+        const { reason, message: text, retryAfterS, headers } = message.failure;
+        caller?.reject(new RpcError(reason, text, retryAfterS, headers));
       }
     } else {
       responder.handle(message);
     }
   });
 
-  const cancel = (id: number): void => end.send({ kind: "cancel", id } satisfies Message);
+  /** Cancels a call when the signal aborts. Returns a function that stops listening. */
+  function cancelOnAbort(id: number, signal: AbortSignal | undefined): () => void {
+    const onAbort = (): void => end.send({ kind: "cancel", id } satisfies Message);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    return () => signal?.removeEventListener("abort", onAbort);
+  }
 
   return {
     async call(name, payload, signal) {
       const id = ++lastId;
-      const onAbort = (): void => cancel(id);
-      signal?.addEventListener("abort", onAbort, { once: true });
+      const stopListening = cancelOnAbort(id, signal);
       try {
         return (await request(id, { kind: "call", id, name, payload })).value as never;
       } finally {
-        signal?.removeEventListener("abort", onAbort);
+        stopListening();
       }
     },
     async *stream(name, payload, signal) {
       const id = ++lastId;
-      const onAbort = (): void => cancel(id);
-      signal.addEventListener("abort", onAbort, { once: true });
+      const stopListening = cancelOnAbort(id, signal);
       let isOver = false;
       try {
         let message: Message = { kind: "stream", id, name, payload };
@@ -135,9 +139,9 @@ export function openIpcChannel<Their extends IpcHandlers>(
         isOver = true;
         throw error;
       } finally {
-        signal.removeEventListener("abort", onAbort);
+        stopListening();
         if (!isOver) {
-          cancel(id);
+          end.send({ kind: "cancel", id } satisfies Message);
         }
       }
     },
@@ -231,8 +235,4 @@ function createResponder(end: IpcEnd, handlers: IpcHandlers, onInternalError: (e
     },
     cancelAll: () => [...running.keys()].forEach(cancel),
   };
-}
-
-function fromSentFailure({ reason, message, retryAfterS, headers }: SentFailure): RpcError {
-  return new RpcError(reason, message, retryAfterS, headers);
 }

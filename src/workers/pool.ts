@@ -33,7 +33,6 @@ export interface WorkerHandlers<Start, Booted> extends IpcHandlers {
   };
 }
 
-/** Process that serves the port. */
 export interface PoolWorker<Their extends IpcHandlers> {
   /** Number of the worker, starting at 1. A replacement has the number of the worker that it replaces. */
   readonly name: number;
@@ -119,7 +118,7 @@ export function createProcessPool<Start, Booted, Their extends WorkerHandlers<St
     for (const worker of running.values()) {
       if (++worker.missedPolls > maxMissedPolls) {
         log.error({ subsystem: "rpc", worker: worker.name }, `Worker ${worker.name} does not respond and is killed`);
-        worker.cluster.process.kill("SIGKILL");
+        kill(worker);
       }
     }
   }
@@ -131,7 +130,7 @@ export function createProcessPool<Start, Booted, Their extends WorkerHandlers<St
    */
   async function prepare(worker: Process<Their>, call: () => Promise<unknown>): Promise<void> {
     const outcome = await Promise.race([call().then(() => undefined), worker.exited]).catch((error: unknown) => {
-      worker.cluster.process.kill("SIGKILL");
+      kill(worker);
       return errorMessage(error);
     });
     if (outcome !== undefined) {
@@ -208,7 +207,7 @@ export function createProcessPool<Start, Booted, Their extends WorkerHandlers<St
       const failed = started.find((worker) => worker.status === "rejected");
       if (failed !== undefined) {
         isStopping = true;
-        running.forEach((worker) => worker.cluster.process.kill("SIGKILL"));
+        running.forEach(kill);
         throw failed.reason;
       }
       return port;
@@ -220,15 +219,17 @@ export function createProcessPool<Start, Booted, Their extends WorkerHandlers<St
     async drain(graceMs) {
       isStopping = true;
       clearInterval(timer);
-      starting.forEach((worker) => worker.cluster.process.kill("SIGKILL"));
+      starting.forEach(kill);
       await Promise.all([...running.values()].map((worker) => end(worker, graceMs)));
     },
   };
 }
 
+const kill = (worker: { readonly cluster: Worker }): void => void worker.cluster.process.kill("SIGKILL");
+
 /** Stops a process, and kills it if it does not exit in time. */
 async function end<Start, Booted>(worker: Process<WorkerHandlers<Start, Booted>>, graceMs: number): Promise<void> {
-  const killTimer = setTimeout(() => worker.cluster.process.kill("SIGKILL"), graceMs + endWithinMs);
+  const killTimer = setTimeout(kill, graceMs + endWithinMs, worker);
   worker.channel.call("drain", graceMs).catch(() => undefined);
   await worker.exited;
   clearTimeout(killTimer);

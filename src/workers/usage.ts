@@ -14,23 +14,7 @@ export interface UsageMember {
   receive(usage: SharedUsage): void;
 }
 
-export interface UsageSharing {
-  join(member: UsageMember): void;
-  /** Removes a process that has no requests in progress any more. */
-  leave(member: UsageMember): void;
-  report(from: UsageMember, usage: SharedUsage): void;
-  /** Sends each process the changes that it has not received yet. */
-  share(): void;
-}
-
-/** Changes that one process has not received yet. */
-interface Pending {
-  readonly changed: Set<string>;
-  readonly charges: Map<string, number>;
-  readonly banned: Set<string>;
-}
-
-export function createUsageSharing(): UsageSharing {
+export function createUsageSharing() {
   const members = new Map<UsageMember, { readonly usages: Map<string, Usage>; pending: Pending }>();
 
   function othersOf(member: UsageMember) {
@@ -38,33 +22,26 @@ export function createUsageSharing(): UsageSharing {
   }
 
   function sumOf(states: readonly { readonly usages: ReadonlyMap<string, Usage> }[], prefix: string): Usage {
-    const sum = { connections: 0, requests: 0, streams: 0, bytes: 0 };
-    for (const { usages } of states) {
-      const usage = usages.get(prefix);
-      if (usage !== undefined) {
-        sum.connections += usage.connections;
-        sum.requests += usage.requests;
-        sum.streams += usage.streams;
-        sum.bytes += usage.bytes;
-      }
-    }
-    return sum;
+    const usages = states.flatMap(({ usages }) => usages.get(prefix) ?? []);
+    const sum = (name: keyof Usage): number => usages.reduce((total, usage) => total + usage[name], 0);
+    return { connections: sum("connections"), requests: sum("requests"), streams: sum("streams"), bytes: sum("bytes") };
   }
 
   return {
-    join(member) {
+    join(member: UsageMember): void {
       // A new process receives the usage of all others.
       const changed = new Set([...members.values()].flatMap(({ usages }) => [...usages.keys()]));
       members.set(member, { usages: new Map(), pending: { ...createPending(), changed } });
     },
-    leave(member) {
+    /** Removes a process that has no requests in progress any more. */
+    leave(member: UsageMember): void {
       const prefixes = [...(members.get(member)?.usages.keys() ?? [])];
       for (const { pending } of othersOf(member)) {
         prefixes.forEach((prefix) => pending.changed.add(prefix));
       }
       members.delete(member);
     },
-    report(from, { usages, charges, banned }) {
+    report(from: UsageMember, { usages, charges, banned }: SharedUsage): void {
       const reporter = members.get(from);
       for (const [prefix, usage] of reporter === undefined ? [] : usages) {
         const isNothing = usage.connections + usage.requests + usage.streams + usage.bytes === 0;
@@ -80,7 +57,8 @@ export function createUsageSharing(): UsageSharing {
         banned.forEach((prefix) => pending.banned.add(prefix));
       }
     },
-    share() {
+    /** Sends each process the changes that it has not received yet. */
+    share(): void {
       for (const [member, state] of members) {
         const { changed, charges, banned } = state.pending;
         if (changed.size + charges.size + banned.size > 0) {
@@ -94,6 +72,9 @@ export function createUsageSharing(): UsageSharing {
   };
 }
 
-function createPending(): Pending {
-  return { changed: new Set(), charges: new Map(), banned: new Set() };
+type Pending = ReturnType<typeof createPending>;
+
+/** Creates the list of changes that one process has not received yet. */
+function createPending() {
+  return { changed: new Set<string>(), charges: new Map<string, number>(), banned: new Set<string>() };
 }

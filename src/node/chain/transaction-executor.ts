@@ -6,7 +6,7 @@ import type { BlockExecutor, Executor } from "../../chain/transactions/executor.
 import type { VerifiedTransaction } from "../../chain/transactions/transaction.js";
 import type { Queries } from "../../db/queries/database.js";
 import { createWriteBuffer, type WriteBuffer } from "../../db/rows/write-buffer.js";
-import type { StateTreeChanges } from "../../state/state-tree.js";
+import type { StateTreeChanges } from "../../state/state-tree-store.js";
 import { createStateTreeChanges } from "../../state/state-tree-store.js";
 import { checkOperation as checkStorageOperation } from "../../storage/changes/check-operation.js";
 import { createFieldTreeBuilder } from "../../storage/changes/field-tree-builder.js";

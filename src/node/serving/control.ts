@@ -1,6 +1,6 @@
 /** Control service of a node, for its other processes and its operator. */
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { chmod, link, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, readFile, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import { ControlService, PeerOrigin } from "../../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
@@ -9,7 +9,7 @@ import { RpcError } from "../../rpc/errors.js";
 import { type ReportableName, reportableNames } from "../../health/subsystems.js";
 import { controlTokenPath } from "../../config/data-dir-files.js";
 import { errorMessage } from "../../base/errors/error-message.js";
-import { makeFilePrivate, privateFileMode, withPrivateUmask } from "../../base/files/private-files.js";
+import { makeFilePrivate, privateFileMode, withPrivateUmask, writeNewFile } from "../../base/files/private-files.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import { drainOnStop } from "./listeners.js";
 import type { NodeNetwork } from "../network/network.js";
@@ -193,18 +193,11 @@ function createTokenGate(token: string): Gate {
 
 /** Reads or creates the token. If several processes create it at the same time, all get the same token. */
 async function loadOrCreateToken(path: string): Promise<string> {
-  const draft = `${path}.${randomBytes(4).toString("hex")}`;
-  try {
-    await writeFile(draft, randomBytes(32).toString("hex"), { mode: privateFileMode, flag: "wx" });
-    await chmod(draft, privateFileMode);
-    await link(draft, path).catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
-        throw error;
-      }
-    });
-  } finally {
-    await rm(draft, { force: true });
-  }
+  await writeNewFile(path, randomBytes(32).toString("hex")).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
+      throw error;
+    }
+  });
   await makeFilePrivate(path);
   return (await readFile(path, "utf8")).trim();
 }

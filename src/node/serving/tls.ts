@@ -57,17 +57,13 @@ export async function openTls(
   if (expiry !== undefined) {
     warn(subsystem, expiry);
   }
+  const followed = followTlsFiles(paths, first, log, Date.now);
   if (!(await canBeReadAgain(paths))) {
     bus.on("reloadRequested", () =>
       log.warn({ subsystem }, "--tls-cert and --tls-key are not regular files, so they cannot be reloaded"),
     );
-    return {
-      credentials: () => first.credentials,
-      notAfterMs: () => Date.parse(first.certificate.validTo),
-      onRenewed: () => undefined,
-    };
+    return followed;
   }
-  const followed = followTlsFiles(paths, first, log, Date.now);
   const timer = startPeriodicTask(
     () => followed.check(),
     readEveryMs,

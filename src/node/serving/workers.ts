@@ -165,7 +165,7 @@ export function createNodeWorkers(
     });
     return createProcessPool<WorkerStart, WorkerBooted, WorkerHandlers>({
       ...{ count, log, handlersFor },
-      module: new URL("../worker-process.js", import.meta.url),
+      module: new URL("../worker.js", import.meta.url),
       start: () => ({ config, overload, stateHeadEveryMs }),
       booted: () => ({
         publicKey,
