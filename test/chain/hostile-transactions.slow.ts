@@ -43,8 +43,9 @@ async function openNodes(t: Teardown, role: string, nowMs: () => number, hasProo
     engines.names.map(async (engine) => {
       const database = await engines.open(t, engine);
       const unexpected: unknown[] = [];
-      const key = hasProofs ? parseVerificationKey(verificationKeyJson) : undefined;
-      const chain = await openChain(database, [authority], nowMs, key, (error) => unexpected.push(error));
+      const verificationKey = hasProofs ? parseVerificationKey(verificationKeyJson) : undefined;
+      const onUnexpected = (error: unknown) => unexpected.push(error);
+      const chain = await openChain(database, [authority], { nowMs, verificationKey, onUnexpected });
       return { name: `${role} on ${engine}`, database, chain, store: createChainStore(database, stateIn), unexpected };
     }),
   );

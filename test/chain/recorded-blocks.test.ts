@@ -28,13 +28,9 @@ test("generated blocks have the recorded state roots and execution costs on each
   for (const engine of engines.names) {
     const database = await engines.open(t, engine);
     const costs: number[] = [];
-    const chain = await openChain(
-      database,
-      [authority],
-      () => fromMs + 3_600_000,
-      undefined,
-      undefined,
-      (db) => {
+    const chain = await openChain(database, [authority], {
+      nowMs: () => fromMs + 3_600_000,
+      states: (db) => {
         const state = stateIn(db);
         const savepoint: typeof state.rows.savepoint = async (change) => {
           const result = await state.rows.savepoint(change);
@@ -43,7 +39,7 @@ test("generated blocks have the recorded state roots and execution costs on each
         };
         return { ...state, rows: { ...state.rows, savepoint } };
       },
-    );
+    });
     for (const block of blocks) {
       // Also checks the state root in the header.
       await chain.apply(block);

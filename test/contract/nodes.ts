@@ -61,7 +61,7 @@ async function seedMember(t: Teardown): Promise<string> {
     }
     await insertProgramLeaves(database);
     let timeMs = blockTimeMs;
-    const chain = await openChain(database, authorities, () => timeMs);
+    const chain = await openChain(database, authorities, { nowMs: () => timeMs });
     for (const [i, transactions] of blocks.entries()) {
       timeMs = i + 1 === lastBlock ? lastBlockTimeMs : blockTimeMs;
       for (const transaction of transactions) {

@@ -28,7 +28,7 @@ const nullifier = toHex(77n);
 
 async function open(t: Teardown, engine: Engine, verificationKey?: VerificationKey) {
   const database = await engines.open(t, engine);
-  const chain = await openChain(database, [authority], Date.now, verificationKey);
+  const chain = await openChain(database, [authority], { verificationKey });
   const store = createChainStore(database, stateIn);
   let nonce = 0;
   const sign = (change: ZkChange, key = alice): Transaction => signZk(key, ++nonce, change);

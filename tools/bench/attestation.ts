@@ -1,12 +1,13 @@
 /** Measures the verification of attestations by a node against direct calls of the library. */
 import type { Options, Result } from "autocannon";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { buildPresentation, notaryKey } from "../../test/helpers/process/presentation.js";
-import { autocannon } from "./autocannon.js";
+import { makeHome } from "./blocks.js";
+import { autocannon } from "./load.js";
 import { probeHealth } from "./prober.js";
-import type { NodeBench, Row } from "./row.js";
+import type { BenchSettings, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
 import { latencyFigures, median, ratioOfRounds } from "./statistics.js";
 
@@ -14,15 +15,9 @@ import { latencyFigures, median, ratioOfRounds } from "./statistics.js";
 const concurrency = 32;
 
 /** Measures a small presentation and one of 100 kB. */
-export async function benchAttestation({ directory, rounds, seconds, say }: NodeBench): Promise<Row[]> {
-  const dataDir = join(directory, "attestation");
-  await mkdir(dataDir, { recursive: true });
-  const peers = join(directory, "attestation-peers.json");
-  await writeFile(peers, JSON.stringify([{ url: "https://127.0.0.1:9" }]));
-  const node = await startGatehouse([
-    ...["--data-dir", dataDir, "--peers", peers],
-    ...["--tlsnotary-enabled", "--notary-keys", notaryKey],
-  ]);
+export async function benchAttestation({ directory, rounds, seconds, say }: BenchSettings): Promise<Row[]> {
+  const { flags } = await makeHome(join(directory, "attestation"));
+  const node = await startGatehouse([...flags, "--tlsnotary-enabled", "--notary-keys", notaryKey]);
   const rows: Row[] = [];
   try {
     for (const [name, presentation] of [

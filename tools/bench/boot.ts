@@ -1,7 +1,7 @@
 /** Measures the time from process start to the first response, and the memory of an idle node. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { httpLoad } from "./load.js";
-import type { Row } from "./row.js";
+import type { BenchSettings, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
 import { median } from "./statistics.js";
 
@@ -9,13 +9,13 @@ import { median } from "./statistics.js";
 const idleMs = 10_000;
 
 /** Starts a node repeatedly on the same data. */
-export async function benchBoot(args: readonly string[], rounds: number, say: (what: string) => void): Promise<Row[]> {
+export async function benchBoot({ flags, rounds, say }: BenchSettings): Promise<Row[]> {
   const bootMs: number[] = [];
   const idleMb: number[] = [];
   for (let round = 0; round < rounds; round++) {
     say(`boot ${round + 1} of ${rounds}`);
     const start = performance.now();
-    const node = await startGatehouse(args);
+    const node = await startGatehouse(flags);
     try {
       const { status } = await fetch(`http://127.0.0.1:${node.port}/health`);
       if (status !== 200) {

@@ -4,13 +4,13 @@
  * the latter. Also submits transactions at intervals, and waits until they are in a block.
  */
 import { once } from "node:events";
-import { Agent, request } from "node:http";
-import { text } from "node:stream/consumers";
+import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { newKey } from "../../test/helpers/chain/keys.js";
-import { createPublic, signTransaction } from "../../test/helpers/chain/transactions.js";
+import { createPublic, signTransaction, submission } from "../../test/helpers/chain/transactions.js";
+import { ask, type PlainRequest } from "../../test/helpers/wire/plain-client.js";
 
 /** Results of requests. */
 export interface RequestResults {
@@ -50,7 +50,6 @@ interface Task {
   readonly network: string;
 }
 
-const jsonHeaders = { "Content-Type": "application/json" };
 /** Address that no attacker uses. */
 const localAddress = "127.0.0.2";
 /** Time limit in milliseconds for a response. */
@@ -89,7 +88,7 @@ async function pollRepeatedly(
   const end = performance.now() + task.seconds * 1000;
   while (performance.now() < end) {
     const start = performance.now();
-    const status = await requestStatus(task.port, path, agent).catch(() => undefined);
+    const status = (await call(task.port, path, {}, agent))?.status;
     // Polls that were due during a slow request count with the remaining wait, so that one long wait counts as many.
     for (let waitedMs = performance.now() - start; waitedMs > 0; waitedMs -= everyMs) {
       latencies.push(waitedMs);
@@ -107,12 +106,10 @@ async function submitRepeatedly({ port, seconds, network }: Task): Promise<Write
   const end = performance.now() + seconds * 1000;
   let followed: Promise<void>[] = [];
   for (let nonce = 1; performance.now() < end; nonce++) {
-    const { body, signature } = signTransaction(key, nonce, createPublic(`honest ${nonce}`, "{}"), { network });
-    const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
-    const json = JSON.stringify({ transaction: { body: base64(body), signature: base64(signature) } });
-    const before = await headOf(port);
-    if ((await call(port, "/chain/transactions", json))?.status === 200) {
-      followed = [...followed, follow(port, sha256(body), before ?? 0, result)];
+    const transaction = signTransaction(key, nonce, createPublic(`honest ${nonce}`, "{}"), { network });
+    const before = await callJson<{ number: number }>(port, "/chain/head");
+    if ((await call(port, "/chain/transactions", submission(transaction)))?.status === 200) {
+      followed = [...followed, follow(port, sha256(transaction.body), before?.number ?? 0, result)];
     } else {
       result.refused++;
     }
@@ -130,10 +127,10 @@ async function follow(
 ): Promise<void> {
   const deadlineMs = performance.now() + inclusionMs;
   while (performance.now() < deadlineMs) {
-    const answer = await call(port, `/chain/transactions/${hash}`);
-    const { status, blockNumber } = (answer?.json ?? {}) as { status?: string; blockNumber?: number };
-    if (status === "included") {
-      result.blocks.push(blockNumber! - before);
+    const path = `/chain/transactions/${hash}`;
+    const told = await callJson<{ status: string; blockNumber: number }>(port, path);
+    if (told?.status === "included") {
+      result.blocks.push(told.blockNumber! - before);
       return;
     }
     await sleep(pollEveryMs);
@@ -141,36 +138,14 @@ async function follow(
   result.lost++;
 }
 
-async function headOf(port: number): Promise<number | undefined> {
-  return ((await call(port, "/chain/head"))?.json as { number?: number } | undefined)?.number;
+/** Sends a request. Returns the response; undefined without one. */
+async function call(port: number, path: string, request?: PlainRequest, agent: Agent | false = false) {
+  const connection = { localAddress, agent, signal: AbortSignal.timeout(timeoutMs) };
+  return await ask(port, path, request, connection).catch(() => undefined);
 }
 
-/** Sends a request. Returns the status and the JSON; undefined without a response. */
-async function call(port: number, path: string, body?: string): Promise<{ status: number; json: unknown } | undefined> {
-  return await new Promise((resolve) => {
-    const signal = AbortSignal.timeout(timeoutMs);
-    const options = { host: "127.0.0.1", port, path, localAddress, signal };
-    request({ ...options, ...(body !== undefined && { method: "POST", headers: jsonHeaders }) }, (response) => {
-      void text(response).then(
-        (body) => resolve({ status: response.statusCode ?? 0, json: JSON.parse(body) as unknown }),
-        () => resolve(undefined),
-      );
-    })
-      .once("error", () => resolve(undefined))
-      .end(body);
-  });
-}
-
-async function requestStatus(port: number, path: string, agent: Agent | false): Promise<number | undefined> {
-  return await new Promise((resolve, reject) => {
-    const signal = AbortSignal.timeout(timeoutMs);
-    request({ host: "127.0.0.1", port, path, agent, localAddress, signal }, (response) => {
-      response
-        .resume()
-        .once("end", () => resolve(response.statusCode))
-        .once("error", reject);
-    })
-      .once("error", reject)
-      .end();
-  });
+/** Requests JSON. Returns undefined without a response. */
+async function callJson<T>(port: number, path: string): Promise<Partial<T> | undefined> {
+  const answer = await call(port, path);
+  return answer && (JSON.parse(answer.text) as Partial<T>);
 }

@@ -1,46 +1,37 @@
 /**
  * Measures conditional requests with a 304 response against full responses, and the cost of computing the validators.
  */
-import { cp, mkdir } from "node:fs/promises";
+import { cp } from "node:fs/promises";
 import { join } from "node:path";
-import { autocannon } from "./autocannon.js";
-import { makeBlocks, makeSource, programOf, withChain } from "./blocks.js";
-import { concurrency, httpLoad, type Load, measure, type Measurement } from "./load.js";
-import type { NodeBench, Row } from "./row.js";
+import { authority, makeBlocks, makeHome, programOf, withChain } from "./blocks.js";
+import { autocannon, concurrency, httpLoad, type Load, measureInTurns } from "./load.js";
+import type { BenchSettings, Row } from "./row.js";
 import { type NodeProcess, startGatehouse } from "./server-process.js";
 import { median } from "./statistics.js";
-
-export interface CachingBench extends NodeBench {
-  /** Directory of another, built checkout. Its responses are measured in the same rounds. */
-  readonly against?: string | undefined;
-}
 
 /** Sizes in bytes of the documents, one program each. `smallPrograms` is the number of small programs in addition. */
 const documentBytes = [100, 16_000, 128_000, 1_000_000];
 const smallPrograms = 60;
 
-export async function benchCaching({ directory, rounds, seconds, say, against }: CachingBench): Promise<Row[]> {
-  const home = join(directory, "caching");
-  await mkdir(home);
-  const { key, genesis, genesisFile, dataDir, database } = await makeSource(home);
+export async function benchCaching({ directory, rounds, seconds, say, against }: BenchSettings): Promise<Row[]> {
+  const { dir, flags, url } = await makeHome(join(directory, "caching"));
   say("making programs");
-  await withChain(database, genesis, key, (chain) =>
-    makeBlocks(chain, key, {
+  await withChain(url, (chain) =>
+    makeBlocks(chain, {
       count: 1,
       transactions: documentBytes.length + smallPrograms,
-      operationOf: (n) => programOf(n, JSON.stringify({ text: "x".repeat(documentBytes[Number(n) - 1] ?? 100) })),
+      operationOf: (n) => programOf(n, JSON.stringify({ text: "x".repeat(documentBytes[n - 1] ?? 100) })),
     }),
   );
-  const otherDir = join(home, "before");
-  await cp(dataDir, otherDir, { recursive: true });
-  const flags = ["--genesis", genesisFile, "--allow-private-peers"];
-  const node = await startGatehouse([...flags, "--data-dir", dataDir]);
+  const otherDir = join(directory, "caching-before");
+  await cp(dir, otherDir, { recursive: true });
+  const node = await startGatehouse(flags);
   try {
     const before =
       against === undefined ? undefined : await startGatehouse([...flags, "--data-dir", otherDir], { build: against });
     try {
       const rows: Row[] = [];
-      for (const [name, path] of await subjects(node.port, key.publicKey)) {
+      for (const [name, path] of await subjects(node.port, authority.publicKey)) {
         say(name);
         rows.push(await compareWithWhole(name, path, { node, before }, rounds, seconds));
       }
@@ -78,19 +69,11 @@ async function compareWithWhole(
 ): Promise<Row> {
   const etag = (await fetch(`http://127.0.0.1:${node.port}${path}`)).headers.get("etag")!;
   const runs = [
-    { server: node, load: notModifiedLoad(path, etag), measured: [] as Measurement[] },
-    { server: node, load: httpLoad(path), measured: [] as Measurement[] },
-    ...(before === undefined ? [] : [{ server: before, load: httpLoad(path), measured: [] as Measurement[] }]),
+    { server: node, load: notModifiedLoad(path, etag) },
+    { server: node, load: httpLoad(path) },
+    ...(before === undefined ? [] : [{ server: before, load: httpLoad(path) }]),
   ];
-  for (const run of runs) {
-    await run.load(run.server.port, 1);
-  }
-  for (let round = 0; round < rounds; round++) {
-    for (const run of runs) {
-      run.measured.push(await measure(run.server, run.load, seconds));
-    }
-  }
-  const [unchanged, whole, old] = runs.map(({ measured }) => ({
+  const [unchanged, whole, old] = (await measureInTurns(runs, rounds, seconds)).map((measured) => ({
     cpuUs: median(measured.map(({ cpuUsPerRequest }) => cpuUsPerRequest)),
     rate: median(measured.map(({ requestsPerSecond }) => requestsPerSecond)),
   }));

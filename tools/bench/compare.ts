@@ -1,7 +1,8 @@
 /** Measures a node against bare servers that respond with the same bytes, and against another build of the node. */
-import { type Load, measure, type Measurement } from "./load.js";
+import { type Load, measureInTurns, type Measurement } from "./load.js";
 import type { Result, Row } from "./row.js";
-import { type BareAnswers, type ServerProcess, startBare } from "./server-process.js";
+import type { BareAnswers } from "./bare-server.js";
+import { type ServerProcess, startBare } from "./server-process.js";
 import { median, ratioOfRounds } from "./statistics.js";
 
 /** Bare server, and the load to apply to it. */
@@ -54,22 +55,18 @@ export async function compareBuilds(
       bare.push(await startBare(baseline));
     }
     const nodes = before === undefined ? [after] : [after, before];
-    const runs = [
-      ...nodes.map((server) => ({ server, load, measured: [] as Measurement[] })),
-      ...bare.map((server, i) => ({ server, load: baselines[i]!.load ?? load, measured: [] as Measurement[] })),
-    ];
-    for (const run of runs) {
-      await run.load(run.server.port, 1);
-    }
-    for (let round = 0; round < rounds; round++) {
-      for (const run of runs) {
-        run.measured.push(await measure(run.server, run.load, seconds));
-      }
-    }
+    const runs = await measureInTurns(
+      [
+        ...nodes.map((server) => ({ server, load })),
+        ...bare.map((server, i) => ({ server, load: baselines[i]!.load ?? load })),
+      ],
+      rounds,
+      seconds,
+    );
     return baselines.map(({ kind }, i) => {
-      const theirs = runs[nodes.length + i]!.measured;
-      const row = { name, baseline: bareNames[kind], ...resultOf(runs[0]!.measured, theirs) };
-      return before === undefined ? row : { ...row, before: resultOf(runs[1]!.measured, theirs) };
+      const theirs = runs[nodes.length + i]!;
+      const row = { name, baseline: bareNames[kind], ...resultOf(runs[0]!, theirs) };
+      return before === undefined ? row : { ...row, before: resultOf(runs[1]!, theirs) };
     });
   } finally {
     await Promise.all(bare.map((server) => server.stop()));

@@ -1,8 +1,9 @@
 /** Measures the cost of syncing blocks and accepted transactions to disk before they are reported. */
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { createNodeKey, nodeKeyPath, type NodeKey } from "../../src/base/crypto/node-key.js";
-import { programOf, transactionOf, withChain } from "./blocks.js";
-import type { NodeBench, Row } from "./row.js";
+import { signTransaction } from "../../test/helpers/chain/transactions.js";
+import { authority, programOf, withChain } from "./blocks.js";
+import type { BenchSettings, Row } from "./row.js";
 import { median, ratioOfRounds } from "./statistics.js";
 
 /** Values of SQLite's `synchronous`: FULL syncs at each commit, NORMAL only at checkpoints. */
@@ -56,8 +57,8 @@ function submitting(atATime: number): Job {
 }
 
 /** Measures each job with and without sync, alternately. */
-export async function benchDurability({ directory, rounds, seconds, say }: NodeBench): Promise<Row[]> {
-  const key = await createNodeKey(nodeKeyPath(join(directory, "durability")));
+export async function benchDurability({ directory, rounds, seconds, say }: BenchSettings): Promise<Row[]> {
+  await mkdir(join(directory, "durability"));
   const rows: Row[] = [];
   for (const { name, unit, job } of jobs) {
     const perS: Record<Mode, number[]> = { FULL: [], NORMAL: [] };
@@ -65,7 +66,7 @@ export async function benchDurability({ directory, rounds, seconds, say }: NodeB
       for (const mode of modes) {
         say(`${name}, ${mode}, ${round + 1} of ${rounds}`);
         const file = join(directory, "durability", `${rows.length}-${round}-${mode}.sqlite`);
-        perS[mode].push(await measure({ file, key, mode, seconds, job }));
+        perS[mode].push(await measure({ file, mode, seconds, job }));
       }
     }
     const [full, normal] = [median(perS.FULL), median(perS.NORMAL)];
@@ -77,26 +78,24 @@ export async function benchDurability({ directory, rounds, seconds, say }: NodeB
 
 interface Measurement {
   readonly file: string;
-  readonly key: NodeKey;
   readonly mode: Mode;
   readonly seconds: number;
   readonly job: Job;
 }
 
 /** Returns the number of jobs per second. */
-async function measure({ file, key, mode, seconds, job }: Measurement): Promise<number> {
-  const genesis = JSON.stringify({ authorities: [key.publicKey] });
-  return await withChain(file, genesis, key, async (chain, database) => {
+async function measure({ file, mode, seconds, job }: Measurement): Promise<number> {
+  return await withChain(`sqlite:${file}`, async (chain, database) => {
     for (const part of [database, database.mempool]) {
       await part.write.run((sql) => sql.raw(`PRAGMA synchronous = ${mode}`));
     }
-    let [nonce, done, spentMs] = [0n, 0, 0];
+    let [nonce, done, spentMs] = [0, 0, 0];
     const operations: JobOperations = {
       submit: () => {
         nonce++;
-        return chain.submit(transactionOf(key, chain.head()!.genesisHash, nonce, programOf(nonce, `{"n":${nonce}}`)));
+        return chain.submit(signTransaction(authority, nonce, programOf(nonce, `{"n":${nonce}}`)));
       },
-      produceBlock: async () => (await chain.produceBlock(key)).block !== undefined,
+      produceBlock: async () => (await chain.produceBlock(authority)).block !== undefined,
       async timed(count, work) {
         const startMs = performance.now();
         await work();

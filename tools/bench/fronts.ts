@@ -1,15 +1,14 @@
 /**
  * Measures both front ends of the node, and common web frameworks with the same responses, each against a bare server.
  */
-import { cp, mkdir, writeFile } from "node:fs/promises";
+import { cp } from "node:fs/promises";
 import { join } from "node:path";
-import { createNodeKey, nodeKeyPath } from "../../src/base/crypto/node-key.js";
-import { makeBlocks, programOf, withChain } from "./blocks.js";
+import { makeBlocks, makeHome, programOf, withChain } from "./blocks.js";
 import { compareBuilds, httpAnswer } from "./compare.js";
 import type { FrontKind } from "./front-server.js";
 import { grpcCall } from "./http2-client.js";
 import { http2Load, httpLoad, type HttpRequest, type Load } from "./load.js";
-import type { NodeBench, Row } from "./row.js";
+import type { BenchSettings, Row } from "./row.js";
 import { type ServerProcess, startFront, startGatehouse } from "./server-process.js";
 
 const getVersion = "/gatehouse.info.v1.InfoService/GetVersion";
@@ -23,24 +22,21 @@ interface Asked {
   readonly request?: HttpRequest;
 }
 
-export async function benchFronts({ directory, rounds, seconds, say }: NodeBench): Promise<Row[]> {
-  const dirs = ["compiled", "express"].map((name) => join(directory, `front-${name}`));
-  await mkdir(dirs[0]!, { mode: 0o700 });
-  const key = await createNodeKey(nodeKeyPath(dirs[0]!));
-  const genesis = join(directory, "front-genesis.json");
-  const genesisText = JSON.stringify({ name: "fronts", authorities: [key.publicKey] });
-  await writeFile(genesis, genesisText);
-  await withChain(join(dirs[0]!, "gatehouse.sqlite"), genesisText, key, (chain) =>
-    makeBlocks(chain, key, {
+export async function benchFronts({ directory, rounds, seconds, say }: BenchSettings): Promise<Row[]> {
+  const { dir, flags, url } = await makeHome(join(directory, "front-compiled"));
+  const copy = join(directory, "front-express");
+  await withChain(url, (chain) =>
+    makeBlocks(chain, {
       count: 1,
       transactions: 1,
       operationOf: (n) => programOf(n, JSON.stringify({ text: "x".repeat(1_000) })),
     }),
   );
-  await cp(dirs[0]!, dirs[1]!, { recursive: true });
-  const start = (edge: string, dir: string): Promise<ServerProcess> =>
-    startGatehouse(["--genesis", genesis, "--allow-private-peers", "--edge", edge, "--data-dir", dir]);
-  const [compiled, express] = await Promise.all([start("compiled", dirs[0]!), start("express", dirs[1]!)]);
+  await cp(dir, copy, { recursive: true });
+  const [compiled, express] = await Promise.all([
+    startGatehouse([...flags, "--edge", "compiled"]),
+    startGatehouse([...flags, "--edge", "express", "--data-dir", copy]),
+  ]);
   try {
     const found = await httpAnswer(compiled.port, "/storage-program/search?q=program%201&exact=true");
     const { programs } = JSON.parse(Buffer.from(found).toString()) as { programs: { storageAddress: string }[] };

@@ -4,39 +4,38 @@
  */
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { mkdir, writeFile } from "node:fs/promises";
+import { randomInt } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
-import { nodeKeyPath } from "../../src/base/crypto/node-key.js";
 import { cannotBeApplied } from "../../src/chain/writer/block-builder.js";
 import { openDatabase } from "../../src/db/open.js";
 import { verificationKeyJson } from "../../test/helpers/chain/groth16.js";
 import { createHostileTransactions, type HostileTransactions } from "../../test/helpers/chain/hostile-transactions.js";
 import { createChance } from "../../test/helpers/wire/hostile-values.js";
-import { testKey, writeKey } from "../../test/helpers/chain/keys.js";
+import { testKey } from "../../test/helpers/chain/keys.js";
 import { startPostgres } from "../../test/helpers/databases/postgres-server.js";
 import { readState } from "../../test/helpers/chain/state-digest.js";
-import type { NodeBench, Row } from "./row.js";
+import { authority, makeHome, silentPeer } from "./blocks.js";
+import type { BenchSettings, Row } from "./row.js";
 import { type NodeProcess, startGatehouse } from "./server-process.js";
-
-export interface FuzzBench extends Pick<NodeBench, "directory" | "say"> {
-  readonly minutes: number;
-  /** Seed of all transactions, and of the choice of the authority. */
-  readonly seed: number;
-}
 
 /** Number of rounds. Each has a new chain, and the nodes swap their roles. */
 const roundCount = 4;
 const concurrentSenders = 8;
 /** Time limit in milliseconds for a node to include accepted transactions, and for the other to follow. */
 const settleMs = 120_000;
-const [authority, follower] = [testKey(1), testKey(2)];
+const follower = testKey(2);
 
-export async function benchFuzz({ directory, minutes, seed, say }: FuzzBench): Promise<Row[]> {
+export async function benchFuzz({
+  directory,
+  minutes,
+  seed = randomInt(1, 2 ** 31),
+  say,
+}: BenchSettings): Promise<Row[]> {
   const postgres = await startPostgres();
   if (typeof postgres === "string") {
     return [{ name: "fuzz", figures: {}, note: `PostgreSQL does not start: ${postgres}` }];
@@ -69,23 +68,15 @@ async function runRound({ dir, urls, seed, ms }: Round): Promise<Row> {
   const zk = hasProofs ? { verificationKey: verificationKeyJson } : undefined;
   const genesis = JSON.stringify({ name: "fuzz", authorities: [authority.publicKey], zk });
   const [first, second] = seed % 2 === 0 ? urls : ([urls[1], urls[0]] as const);
-  await mkdir(dir, { recursive: true });
-  await writeFile(join(dir, "genesis.json"), genesis);
   const start = async (name: string, key: typeof authority, database: string, peer: string): Promise<NodeProcess> => {
-    const [dataDir, peers] = [join(dir, name), join(dir, `${name}-peers.json`)];
-    await mkdir(dataDir);
-    await writeKey(nodeKeyPath(dataDir), key);
-    await writeFile(peers, JSON.stringify([{ url: peer }]));
-    const flags = ["--genesis", join(dir, "genesis.json"), "--peers", peers, "--allow-private-peers"];
-    const where = ["--data-dir", dataDir, "--database", database, "--loop-interval", "1"];
-    return await startGatehouse([...flags, ...where], { hidesLog: true });
+    const { flags } = await makeHome(join(dir, name), { key, genesis, peers: [peer] });
+    return await startGatehouse([...flags, "--database", database, "--loop-interval", "1"], { hidesLog: true });
   };
   const network = sha256(genesis);
   const hostile = createHostileTransactions({ seed, network, authority, nowMs: Date.now, hasProofs });
   const nodes: NodeProcess[] = [];
   try {
-    // No peer listens at this address.
-    nodes.push(await start("authority", authority, first, "https://127.0.0.1:9"));
+    nodes.push(await start("authority", authority, first, silentPeer));
     nodes.push(await start("follower", follower, second, `https://127.0.0.1:${nodes[0]!.omniPort}`));
     const sent = await send(hostile, nodes, createChance(seed), ms);
     const head = await settle(hostile, nodes);

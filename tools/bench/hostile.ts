@@ -7,16 +7,11 @@ import { attacks } from "./attacks/all.js";
 import type { Attack, AttackCounts, Target } from "./attacks/attack.js";
 import type { Order, Report } from "./attacks/process.js";
 import { runBystander, type BystanderResults } from "./bystander.js";
-import type { NodeBench, Row } from "./row.js";
+import type { BenchSettings, Row } from "./row.js";
 import type { NodeProcess } from "./server-process.js";
-import { watchMemory } from "./watch-memory.js";
+import { watchMemory } from "./process-tree.js";
 import { latencyFigures } from "./statistics.js";
 import { prepareTarget, startTarget, type TargetFiles } from "./target.js";
-
-export interface HostileBench extends Omit<NodeBench, "rounds"> {
-  /** Part of the names of the attacks to run. Default: all. */
-  readonly only?: string | undefined;
-}
 
 /** Time limit in milliseconds for an attacker to report its results. */
 const reportMs = 5_000;
@@ -25,7 +20,7 @@ const settleMs = 2_000;
 const mib = 1024 ** 2;
 
 /** Runs each attack against a new node. */
-export async function benchHostile({ directory, seconds, say, only = "" }: HostileBench): Promise<Row[]> {
+export async function benchHostile({ directory, seconds, say, only = "" }: BenchSettings): Promise<Row[]> {
   const chosen = Object.entries(attacks).filter(([name]) => name.toLowerCase().includes(only.toLowerCase()));
   if (chosen.length === 0) {
     throw new Error(`No attack's name contains "${only}"; there are: ${Object.keys(attacks).join("; ")}.`);

@@ -1,7 +1,9 @@
 /** Applies load to a server with inexpensive clients, and measures the cost for the server. */
-import type { Result } from "autocannon";
-import { get } from "node:http";
-import { autocannon } from "./autocannon.js";
+import type cannon from "autocannon";
+import type { Options, Result } from "autocannon";
+import { createRequire } from "node:module";
+import { resolve } from "node:path";
+import { ask } from "../../test/helpers/wire/plain-client.js";
 import { askHttp2, faultOf, type Http2Request, openSession } from "./http2-client.js";
 import type { ServerProcess } from "./server-process.js";
 import { percentile } from "./statistics.js";
@@ -20,15 +22,39 @@ export type Load = (
   seconds: number,
 ) => Promise<Omit<Measurement, "cpuUsPerRequest"> & { readonly requests: number }>;
 
+/** Applies load to a server. The generator is loaded on first use, because only `npm run tools` installs it. */
+export async function autocannon(options: Options): Promise<Result> {
+  const run = createRequire(resolve("tools/packages/package.json"))("autocannon") as typeof cannon;
+  return await run(options);
+}
+
 /** Number of concurrent requests. */
 export const concurrency = 32;
 
 /** Applies a load to the server, and measures its CPU time. */
-export async function measure(server: ServerProcess, load: Load, seconds: number): Promise<Measurement> {
+async function measure(server: ServerProcess, load: Load, seconds: number): Promise<Measurement> {
   const before = await server.usage();
   const { requests, ...figures } = await load(server.port, seconds);
   const after = await server.usage();
   return { ...figures, cpuUsPerRequest: (after.cpuUs - before.cpuUs) / requests };
+}
+
+/** Applies loads to servers alternately in each round, after a second of each. Returns the measurements of each. */
+export async function measureInTurns(
+  runs: readonly { readonly server: ServerProcess; readonly load: Load }[],
+  rounds: number,
+  seconds: number,
+): Promise<Measurement[][]> {
+  const measured = runs.map((): Measurement[] => []);
+  for (const { server, load } of runs) {
+    await load(server.port, 1);
+  }
+  for (let round = 0; round < rounds; round++) {
+    for (const [i, { server, load }] of runs.entries()) {
+      measured[i]!.push(await measure(server, load, seconds));
+    }
+  }
+  return measured;
 }
 
 /** Sends GET requests in rotation over the paths, over HTTP/1.1 with keep-alive. */
@@ -49,16 +75,11 @@ export function newConnectionLoad(path: string): Load {
   return (port, seconds) => latencyLoad(seconds, () => getOnce(port, path));
 }
 
-function getOnce(port: number, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const request = get({ host: "127.0.0.1", port, path, agent: false }, (response) => {
-      response.resume().once("error", reject).once("end", resolve);
-      if (response.statusCode !== 200) {
-        reject(new Error(`${path} was answered with ${response.statusCode}.`));
-      }
-    });
-    request.once("error", reject);
-  });
+async function getOnce(port: number, path: string): Promise<void> {
+  const { status } = await ask(port, path);
+  if (status !== 200) {
+    throw new Error(`${path} was answered with ${status}.`);
+  }
 }
 
 /** Repeats an operation in concurrent loops. */

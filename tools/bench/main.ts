@@ -1,14 +1,14 @@
 /** Measures a node against bare baselines in one run, and prints ratios: `npm run bench`, `npm run bench -- --help`. */
 import { Command, InvalidArgumentError } from "commander";
 import { execFileSync } from "node:child_process";
-import { randomInt } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { errorMessage } from "../../src/base/errors/error-message.js";
 import { benchAttestation } from "./attestation.js";
 import { compareWithStored, formatChanges, readRun } from "./benchmarks.js";
+import { makeHome } from "./blocks.js";
 import { benchBoot } from "./boot.js";
 import { benchCaching } from "./caching.js";
 import { benchCodecs } from "./codecs.js";
@@ -19,7 +19,7 @@ import { benchHostile } from "./hostile.js";
 import { benchNetwork } from "./network.js";
 import { benchPages } from "./pages.js";
 import { formatRows } from "./print.js";
-import type { BenchContext, NodeBench, Row, SuiteRow } from "./row.js";
+import type { BenchContext, BenchSettings, Row, SuiteRow } from "./row.js";
 import { benchSizes } from "./sizes.js";
 import { benchSnapshot } from "./snapshot.js";
 import { benchState } from "./state.js";
@@ -31,26 +31,29 @@ import { benchTransports } from "./transports.js";
 import { benchWatchers } from "./watchers.js";
 import { benchWorkers } from "./workers.js";
 
-const suites = [
-  ...([
-    "transports",
-    "fronts",
-    "caching",
-    "codecs",
-    "boot",
-    "hostile",
-    "store",
-    "state",
-    "durability",
-    "tree",
-    "attestation",
-    "network",
-  ] as const),
-  ...(["snapshot", "switchovers", "fuzz", "sizes", "watchers", "workers", "pages"] as const),
-] as const;
-type Suite = (typeof suites)[number];
-
-const genesis = fileURLToPath(new URL("../../../examples/genesis.json", import.meta.url));
+/** Functions that measure each suite, in the order in which they run. */
+const suites: Readonly<Record<string, (settings: BenchSettings) => Promise<Row[]>>> = {
+  transports: (settings) => benchRunning(settings, benchTransports),
+  fronts: benchFronts,
+  caching: benchCaching,
+  codecs: (settings) => benchRunning(settings, benchCodecs),
+  boot: benchBoot,
+  hostile: benchHostile,
+  store: benchStore,
+  state: benchState,
+  durability: benchDurability,
+  tree: benchTree,
+  attestation: benchAttestation,
+  network: benchNetwork,
+  snapshot: benchSnapshot,
+  switchovers: benchSwitchovers,
+  fuzz: benchFuzz,
+  sizes: benchSizes,
+  watchers: benchWatchers,
+  workers: benchWorkers,
+  pages: (settings) => benchRunning(settings, benchPages),
+};
+const names = Object.keys(suites);
 
 const { args, opts } = (() => {
   const command = new Command("bench")
@@ -58,7 +61,7 @@ const { args, opts } = (() => {
       "Measures a node as it is shipped against bare baselines, in turns in one run. A ratio of 1 is as fast as the " +
         "baseline, by processor time of the server for one request; requests a second depend on the load generator too.",
     )
-    .argument("[suites...]", `what to measure: ${suites.join(", ")}`, suites)
+    .argument("[suites...]", `what to measure: ${names.join(", ")}`, names)
     .option("--rounds <NUMBER>", "how often to repeat each measurement; medians are shown", positive, 5)
     .option("--seconds <NUMBER>", "length of one measurement", positive, 2)
     .option("--programs <NUMBER>", "programs that the suites store and state load", positive, 100_000)
@@ -81,34 +84,19 @@ const { args, opts } = (() => {
     .parse();
   return {
     args: command.processedArgs[0] as string[],
-    opts: command.opts<{
-      rounds: number;
-      seconds: number;
-      programs: number;
-      leaves: number;
-      blocks: number;
-      transactions: number;
-      changes: number;
-      against?: string;
-      compare?: string;
-      only?: string;
-      minutes: number;
-      seed?: number;
-      json?: boolean;
-    }>(),
+    opts: command.opts<Omit<BenchSettings, "directory" | "flags" | "say"> & { compare?: string; json?: boolean }>(),
   };
 })();
 
-const chosen = args.map((name): Suite => {
-  const suite = suites.find((known) => known === name);
-  if (suite === undefined) {
-    process.stderr.write(`There is no suite "${name}"; there are ${suites.join(", ")}.\n`);
-    process.exit(2);
-  }
-  return suite;
-});
+for (const name of args.filter((each) => !names.includes(each))) {
+  process.stderr.write(`There is no suite "${name}"; there are ${names.join(", ")}.\n`);
+  process.exit(2);
+}
 const storedRun = opts.compare === undefined ? undefined : await readRun(opts.compare);
 const directory = await mkdtemp(join(tmpdir(), "gatehouse-bench-"));
+const genesis = await readFile(fileURLToPath(new URL("../../../examples/genesis.json", import.meta.url)), "utf8");
+/** Start a node without data. */
+const { flags } = await makeHome(join(directory, "data"), { genesis });
 try {
   const rows = await run();
   print(rows);
@@ -123,14 +111,10 @@ try {
 
 /** Runs the suites one after the other. A failed suite does not discard the results of others. */
 async function run(): Promise<SuiteRow[]> {
-  const peers = join(directory, "peers.json");
-  // The peer rejects connections: the main loop runs, but no other node affects the measurement.
-  await writeFile(peers, JSON.stringify([{ url: "https://127.0.0.1:9" }]));
-  const benches = benchesOf(["--genesis", genesis, "--peers", peers, "--data-dir", join(directory, "data")]);
   const rows: SuiteRow[] = [];
-  for (const suite of suites.filter((each) => chosen.includes(each))) {
+  for (const suite of names.filter((each) => args.includes(each))) {
     try {
-      rows.push(...(await benches[suite]()).map((row) => ({ suite, ...row })));
+      rows.push(...(await suites[suite]!({ ...opts, directory, flags, say })).map((row) => ({ suite, ...row })));
     } catch (error) {
       process.exitCode = 1;
       rows.push({ suite, name: suite, figures: {}, note: `It failed: ${errorMessage(error)}` });
@@ -139,46 +123,15 @@ async function run(): Promise<SuiteRow[]> {
   return rows;
 }
 
-/** Returns the function that measures each suite; `flags` start a node without data. */
-function benchesOf(flags: readonly string[]): Readonly<Record<Suite, () => Promise<Row[]>>> {
-  const { rounds, seconds, programs, leaves, blocks, transactions, changes, against, only, minutes, seed } = opts;
-  const own: NodeBench = { directory, rounds, seconds, say };
-  return {
-    transports: () => benchRunning(flags, benchTransports),
-    fronts: () => benchFronts(own),
-    caching: () => benchCaching({ ...own, against }),
-    codecs: () => benchRunning(flags, benchCodecs),
-    boot: () => benchBoot(flags, rounds, say),
-    hostile: () => benchHostile({ directory, seconds, say, only }),
-    store: () => benchStore({ ...own, programs }),
-    state: () => benchState({ ...own, programs }),
-    durability: () => benchDurability(own),
-    tree: () => benchTree({ ...own, leaves }),
-    attestation: () => benchAttestation(own),
-    network: () => benchNetwork({ ...own, blocks }),
-    snapshot: () => benchSnapshot({ ...own, transactions }),
-    switchovers: () => benchSwitchovers({ directory, changes, say }),
-    fuzz: () => benchFuzz({ directory, minutes, seed: seed ?? randomInt(1, 2 ** 31), say }),
-    sizes: () => benchSizes(own),
-    watchers: () => benchWatchers(own),
-    pages: () => benchRunning(flags, benchPages),
-    workers: () => benchWorkers([...flags, "--allow-private-peers"], own),
-  };
-}
-
 /** Measures a node without other load, and another build if one is given. */
-async function benchRunning(
-  flags: readonly string[],
-  bench: (context: BenchContext & { readonly before: ServerProcess | undefined }) => Promise<Row[]>,
-): Promise<Row[]> {
-  const { rounds, seconds, against } = opts;
+async function benchRunning(settings: BenchSettings, bench: (context: BenchContext) => Promise<Row[]>): Promise<Row[]> {
   const start = async (name: string, build?: string): Promise<ServerProcess> =>
-    await startGatehouse([...flags, "--allow-private-peers", "--data-dir", join(directory, name)], { build });
+    await startGatehouse([...settings.flags, "--data-dir", join(settings.directory, name)], { build });
   const node = await start("data");
   try {
-    const before = against === undefined ? undefined : await start("data-before", against);
+    const before = settings.against === undefined ? undefined : await start("data-before", settings.against);
     try {
-      return await bench({ node, before, rounds, seconds, say });
+      return await bench({ ...settings, node, before });
     } finally {
       await before?.stop();
     }

@@ -1,28 +1,23 @@
 /** Measures how fast a node follows another one, against applying the same blocks locally; and the cost of a tick. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import type { Block } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { makeBlocks, makeSource, withChain } from "./blocks.js";
-import type { NodeBench, Row } from "./row.js";
+import { testKey } from "../../test/helpers/chain/keys.js";
+import { makeBlocks, makeHome, withChain } from "./blocks.js";
+import { askJson } from "../../test/helpers/wire/plain-client.js";
+import type { BenchSettings, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
 import { median, ratioOfRounds } from "./statistics.js";
-
-export interface NetworkBench extends NodeBench {
-  /** Number of blocks to synchronize. */
-  readonly blocks: number;
-}
 
 const peerCounts = [1, 100, 1_000];
 const tickS = 1;
 
-export async function benchNetwork({ directory, blocks, rounds, seconds, say }: NetworkBench): Promise<Row[]> {
+export async function benchNetwork({ directory, blocks, rounds, seconds, say }: BenchSettings): Promise<Row[]> {
   const home = join(directory, "network");
-  await mkdir(home);
   const rows: Row[] = [];
   for (const transactions of [1, 50]) {
     rows.push(await benchSync(join(home, String(transactions)), blocks, transactions, rounds, say));
@@ -41,21 +36,20 @@ async function benchSync(
   rounds: number,
   say: (what: string) => void,
 ): Promise<Row> {
-  const { key, genesis, genesisFile, dataDir, database } = await makeSource(home);
+  const { flags, url } = await makeHome(join(home, "source"));
   say(`making ${blockCount} blocks of ${transactions}`);
   const blocks: Block[] = [];
-  await withChain(database, genesis, key, (chain) =>
-    makeBlocks(chain, key, { count: blockCount, transactions, onBlock: (block) => blocks.push(block) }),
+  await withChain(url, (chain) =>
+    makeBlocks(chain, { count: blockCount, transactions, onBlock: (block) => blocks.push(block) }),
   );
-  const source = await startGatehouse(["--genesis", genesisFile, "--data-dir", dataDir, "--allow-private-peers"]);
-  const peers = join(home, "peers.json");
-  await writeFile(peers, JSON.stringify([{ url: `https://127.0.0.1:${source.omniPort}` }]));
+  const source = await startGatehouse(flags);
+  const peers = [`https://127.0.0.1:${source.omniPort}`];
   const [applied, followed]: [number[], number[]] = [[], []];
   try {
     for (let round = 0; round < rounds; round++) {
       say(`applying, round ${round + 1}`);
       applied.push(
-        await withChain(join(home, `apply-${round}.sqlite`), genesis, key, async (chain) => {
+        await withChain(`sqlite:${join(home, `apply-${round}.sqlite`)}`, async (chain) => {
           const startMs = performance.now();
           for (const block of blocks) {
             await chain.apply(block);
@@ -64,9 +58,8 @@ async function benchSync(
         }),
       );
       say(`following, round ${round + 1}`);
-      const followerDir = join(home, `follow-${round}`);
-      const flags = ["--genesis", genesisFile, "--peers", peers, "--allow-private-peers", "--loop-interval", "1"];
-      const follower = await startGatehouse([...flags, "--data-dir", followerDir]);
+      const followerHome = await makeHome(join(home, `follow-${round}`), { key: testKey(2), peers });
+      const follower = await startGatehouse([...followerHome.flags, "--loop-interval", "1"]);
       followed.push(await timeSync(follower.port, blockCount));
       await follower.stop();
     }
@@ -89,7 +82,7 @@ async function benchSync(
 async function timeSync(port: number, target: number): Promise<number> {
   let first: { readonly number: number; readonly ms: number } | undefined;
   for (;;) {
-    const { number } = (await (await fetch(`http://127.0.0.1:${port}/chain/head`)).json()) as { number: number };
+    const { number } = await askJson<{ number: number }>(port, "/chain/head");
     const ms = performance.now();
     if (first === undefined && number > 0) {
       first = { number, ms };
@@ -103,21 +96,14 @@ async function timeSync(port: number, target: number): Promise<number> {
 
 /** Measures the cost of a tick with peers that respond. */
 async function benchTicks(home: string, count: number, seconds: number): Promise<Row> {
-  await mkdir(home, { recursive: true });
   const genesis = JSON.stringify({ name: "bench" });
-  const genesisFile = join(home, "genesis.json");
-  await writeFile(genesisFile, genesis);
   const child = fork(fileURLToPath(new URL("many-peers.js", import.meta.url)), {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   child.send({ count, genesisHash: sha256(genesis) });
   const [{ endpoints }] = (await once(child, "message")) as [{ readonly endpoints: string[] }];
-  const peers = join(home, "peers.json");
-  await writeFile(peers, JSON.stringify(endpoints.map((url) => ({ url }))));
-  const node = await startGatehouse([
-    ...["--genesis", genesisFile, "--data-dir", join(home, "data"), "--peers", peers],
-    ...["--allow-private-peers", "--loop-interval", String(tickS)],
-  ]);
+  const { flags } = await makeHome(home, { genesis, peers: endpoints });
+  const node = await startGatehouse([...flags, "--loop-interval", String(tickS)]);
   try {
     await untilVerified(node.port, count);
     const [before, ticksBefore] = [await node.usage(), await ticksOf(node.port)];
@@ -151,8 +137,6 @@ async function untilVerified(port: number, count: number): Promise<void> {
 }
 
 async function ticksOf(port: number): Promise<number> {
-  const health = (await (await fetch(`http://127.0.0.1:${port}/health`)).json()) as {
-    main_loop: { iterations_total: number };
-  };
-  return health.main_loop.iterations_total;
+  const { main_loop: loop } = await askJson<{ main_loop: { iterations_total: number } }>(port, "/health");
+  return loop.iterations_total;
 }

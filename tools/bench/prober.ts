@@ -1,8 +1,9 @@
 /** Polls /health over one connection, in a separate thread so that the load does not distort the measured latencies. */
 import { once } from "node:events";
-import { Agent, request } from "node:http";
+import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+import { ask } from "../../test/helpers/wire/plain-client.js";
 
 interface Task {
   readonly port: number;
@@ -25,26 +26,13 @@ if (!isMainThread) {
   const end = performance.now() + seconds * 1000;
   while (performance.now() < end) {
     const start = performance.now();
-    await ask(port, agent);
+    const { status } = await ask(port, "/health", {}, { agent });
+    if (status !== 200) {
+      throw new Error(`/health was answered with ${status}.`);
+    }
     latencies.push(performance.now() - start);
     await sleep(everyMs);
   }
   agent.destroy();
   parentPort!.postMessage(latencies);
-}
-
-function ask(port: number, agent: Agent): Promise<void> {
-  return new Promise((resolve, reject) => {
-    request({ host: "127.0.0.1", port, path: "/health", agent }, (response) => {
-      response.resume().once("end", () => {
-        if (response.statusCode === 200) {
-          resolve();
-        } else {
-          reject(new Error(`/health was answered with ${response.statusCode}.`));
-        }
-      });
-    })
-      .once("error", reject)
-      .end();
-  });
 }

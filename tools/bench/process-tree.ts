@@ -1,4 +1,5 @@
-/** Reads the resource usage of a process and its descendants from /proc. Linux only. */
+/** Reads the resource usage of processes from /proc, so also while they are blocked. Linux only. */
+import { readFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import type { Usage } from "./report-usage.js";
 
@@ -42,4 +43,45 @@ async function threadsOf(pid: number): Promise<string[]> {
 /** Returns nothing if the thread has ended meanwhile. */
 async function read(path: string): Promise<string> {
   return await readFile(path, "utf8").catch(() => "0");
+}
+
+/** Highest sampled values; undefined if they cannot be read. */
+export interface MemoryPeaks {
+  /** Resident memory of the process, in bytes. */
+  readonly rssBytes: number | undefined;
+  /** Memory that the kernel used for TCP, for all processes, in bytes. */
+  readonly socketBytes: number | undefined;
+}
+
+const everyMs = 50;
+
+/** Samples until it is stopped. */
+export function watchMemory(pid: number): { stop(): MemoryPeaks } {
+  const rss = peakOf(`/proc/${pid}/status`, /^VmRSS:\s+(\d+) kB/m, 1_024);
+  const sockets = peakOf("/proc/net/sockstat", /^TCP:.* mem (\d+)/m, pageBytes);
+  const timer = setInterval(() => {
+    rss.look();
+    sockets.look();
+  }, everyMs);
+  return {
+    stop() {
+      clearInterval(timer);
+      return { rssBytes: rss.most(), socketBytes: sockets.most() };
+    },
+  };
+}
+
+function peakOf(file: string, pattern: RegExp, unitBytes: number) {
+  let most: number | undefined;
+  return {
+    look(): void {
+      try {
+        const found = pattern.exec(readFileSync(file, "utf8"))?.[1];
+        most = found === undefined ? most : Math.max(most ?? 0, Number(found) * unitBytes);
+      } catch {
+        // The process has ended.
+      }
+    },
+    most: () => most,
+  };
 }

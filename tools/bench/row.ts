@@ -27,24 +27,35 @@ export interface SuiteRow extends Row {
   readonly suite: string;
 }
 
-/** Parameters of every benchmark. */
+/** Settings of every benchmark: the options of the command line, of which each uses some. */
 export interface BenchSettings {
   /** Number of rounds; the printed figures are medians. */
   readonly rounds: number;
   /** Duration of one measurement, in seconds. */
   readonly seconds: number;
+  /** Numbers of what is loaded, synchronized or repeated. */
+  readonly programs: number;
+  readonly leaves: number;
+  readonly blocks: number;
+  readonly transactions: number;
+  readonly changes: number;
+  readonly minutes: number;
+  /** Seed of hostile transactions. Default: random. */
+  readonly seed?: number;
+  /** Directory of another, built checkout, which is measured in the same rounds. */
+  readonly against?: string;
+  /** Part of the names of the attacks to run. Default: all. */
+  readonly only?: string;
+  /** Empty directory. */
+  readonly directory: string;
+  /** Flags that start a node without data, with the sample genesis and one peer. */
+  readonly flags: readonly string[];
   /** Prints progress. */
   readonly say: (what: string) => void;
 }
 
-/** Parameters of a benchmark that uses a running node. */
+/** Settings of a benchmark that uses a running node, and another build of it, if one is given. */
 export interface BenchContext extends BenchSettings {
-  /** Node with the sample genesis and one peer. */
   readonly node: ServerProcess;
-}
-
-/** Parameters of a benchmark that starts its own node. */
-export interface NodeBench extends BenchSettings {
-  /** Empty directory. */
-  readonly directory: string;
+  readonly before: ServerProcess | undefined;
 }

@@ -1,10 +1,13 @@
 /** Starts servers in separate processes: the node as shipped, and the bare baselines. */
+import type { Transport } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { resolve as resolvePath } from "node:path";
+import { connect } from "node:net";
+import { join, resolve as resolvePath } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { ConstantAnswer } from "./bare-http2.js";
+import type { BareAnswers } from "./bare-server.js";
 import type { FrontKind } from "./front-server.js";
 import type { Usage } from "./report-usage.js";
 
@@ -74,11 +77,6 @@ export async function startGatehouse(
   };
 }
 
-/** Responses of a bare server, by path. */
-export type BareAnswers =
-  | { readonly kind: "http" | "grpc"; readonly answers: Readonly<Record<string, Uint8Array>> }
-  | { readonly kind: "http2"; readonly answers: Readonly<Record<string, ConstantAnswer>> };
-
 /** Starts a framework with constant responses by path; `version` is the message of the version rpc. */
 export async function startFront(
   kind: FrontKind,
@@ -88,8 +86,8 @@ export async function startFront(
 }
 
 /** Starts a bare server. */
-export async function startBare({ kind, answers }: BareAnswers): Promise<ServerProcess> {
-  return await startWith(`bare-${kind}.js`, { answers });
+export async function startBare(answers: BareAnswers): Promise<ServerProcess> {
+  return await startWith("bare-server.js", answers);
 }
 
 /** Starts a script that listens after it has received its responses. */
@@ -157,5 +155,13 @@ async function reply<T extends object>(child: ChildProcess, key: keyof T): Promi
       }
     };
     child.on("message", onMessage).once("exit", onExit);
+  });
+}
+
+/** Returns the transport to the control service of a node. */
+export function controlOf(dataDir: string): Transport {
+  return createGrpcTransport({
+    baseUrl: "http://localhost",
+    nodeOptions: { createConnection: () => connect(join(dataDir, "control.sock")) },
   });
 }

@@ -12,7 +12,7 @@ import { openChain } from "../../test/helpers/chain/chain.js";
 import { testKey } from "../../test/helpers/chain/keys.js";
 import { startPostgres } from "../../test/helpers/databases/postgres-server.js";
 import { commit, createPublic, signTransaction, signZk, spend } from "../../test/helpers/chain/transactions.js";
-import type { NodeBench, Row } from "./row.js";
+import type { BenchSettings, Row } from "./row.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
 
@@ -72,7 +72,7 @@ const growths: readonly Growth[] = [
 ];
 
 /** Fills a database, and measures it. */
-export async function benchSizes({ directory, say }: NodeBench): Promise<Row[]> {
+export async function benchSizes({ directory, say }: BenchSettings): Promise<Row[]> {
   const postgres = await startPostgres();
   const bytes = new Map<string, Record<string, number>>();
   const note = typeof postgres === "string" ? `PostgreSQL does not start here: ${postgres}` : undefined;

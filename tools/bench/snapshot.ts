@@ -1,5 +1,4 @@
 /** Measures synchronization from a snapshot against applying every block, from the same source. */
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createBlockStore } from "../../src/chain/blocks/block-store.js";
@@ -8,56 +7,51 @@ import { openForReading } from "../../src/db/open.js";
 import { writeSnapshot } from "../../src/node/chain/snapshots.js";
 import { startProgress } from "../../src/cli/terminal/progress.js";
 import { programAddress } from "../../src/storage/changes/write.js";
-import { makeBlocks, makeSource, type OperationOf, programOf, withChain } from "./blocks.js";
-import type { NodeBench, Row } from "./row.js";
+import { testKey } from "../../test/helpers/chain/keys.js";
+import { authority, makeBlocks, makeHome, type OperationOf, programOf, withChain } from "./blocks.js";
+import type { BenchSettings, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
-
-export interface SnapshotBench extends NodeBench {
-  /** Number of transactions. Every tenth creates a program. */
-  readonly transactions: number;
-}
 
 const blockTransactions = 100;
 
 /** Creates a chain and a snapshot, and synchronizes nodes from it. */
-export async function benchSnapshot({ directory, transactions, say }: SnapshotBench): Promise<Row[]> {
+export async function benchSnapshot({ directory, transactions, say }: BenchSettings): Promise<Row[]> {
   const home = join(directory, "snapshot");
-  const { dataDir, key, genesis, genesisFile, database: file } = await makeSource(home);
+  const { dir, flags, url } = await makeHome(join(home, "source"));
   const count = Math.ceil(transactions / blockTransactions);
   const progress = startProgress("blocks", count);
   let made = 0;
-  await withChain(file, genesis, key, (chain) =>
-    makeBlocks(chain, key, {
-      ...{ count, transactions: blockTransactions, operationOf: operations(key.publicKey) },
+  await withChain(url, (chain) =>
+    makeBlocks(chain, {
+      ...{ count, transactions: blockTransactions, operationOf: operations() },
       onBlock: () => progress.update(++made),
     }),
   );
   progress.end();
 
   say("making a snapshot");
-  const database = await openForReading(`sqlite:${file}`);
+  const database = await openForReading(url);
   const head = (await createBlockStore(database.read).head())!;
   const begunMs = performance.now();
-  const folder = join(dataDir, "snapshots", "of-the-bench");
+  const folder = join(dir, "snapshots", "of-the-bench");
   const { signal } = new AbortController();
   await database.withSnapshot((db) => writeSnapshot(db, head, { folder, signal }));
   const madeS = (performance.now() - begunMs) / 1_000;
   await database.close();
 
-  const source = await startGatehouse(["--genesis", genesisFile, "--data-dir", dataDir, "--allow-private-peers"]);
-  const peers = join(home, "peers.json");
-  await writeFile(peers, JSON.stringify([{ url: `https://127.0.0.1:${source.omniPort}` }]));
-  const flags = ["--genesis", genesisFile, "--peers", peers, "--allow-private-peers", "--loop-interval", "0.1"];
+  const source = await startGatehouse(flags);
+  const peers = [`https://127.0.0.1:${source.omniPort}`];
   const times: Record<string, number> = {};
   try {
     for (const how of ["snapshot", "blocks"]) {
       say(`joining: ${how}`);
-      const node = await startGatehouse([...flags, "--data-dir", join(home, how), "--sync", how]);
+      const joiner = await makeHome(join(home, how), { key: testKey(2), peers });
+      const node = await startGatehouse([...joiner.flags, "--loop-interval", "0.1", "--sync", how]);
       const sinceMs = performance.now();
       await reaches(node.port, count);
       times[how] = (performance.now() - sinceMs) / 1_000;
       await node.stop();
-      const joined = await openForReading(`sqlite:${join(home, how, "gatehouse.sqlite")}`);
+      const joined = await openForReading(joiner.url);
       const there = await createBlockStore(joined.read).head();
       await joined.close();
       if (decodeHeader(there!.header).stateRoot !== decodeHeader(head.header).stateRoot) {
@@ -79,14 +73,14 @@ export async function benchSnapshot({ directory, transactions, say }: SnapshotBe
 }
 
 /** Returns the operation of a transaction: every tenth creates a program, the others change these in rotation. */
-function operations(owner: string): OperationOf {
+function operations(): OperationOf {
   const addresses: string[] = [];
   return (nonce) => {
-    if (nonce % 10n === 1n) {
-      addresses.push(programAddress(owner, `program ${nonce}`, nonce, ""));
+    if (nonce % 10 === 1) {
+      addresses.push(programAddress(authority.publicKey, `program ${nonce}`, BigInt(nonce), ""));
       return programOf(nonce, `{"name":"program ${nonce}","n":0}`);
     }
-    const storageAddress = addresses[Number((nonce * 7_919n) % BigInt(addresses.length))]!;
+    const storageAddress = addresses[(nonce * 7_919) % addresses.length]!;
     return { case: "setField", value: { storageAddress, field: "n", value: String(nonce) } };
   };
 }

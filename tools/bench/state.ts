@@ -19,20 +19,15 @@ import { openChain } from "../../test/helpers/chain/chain.js";
 import { testKey } from "../../test/helpers/chain/keys.js";
 import { startPostgres } from "../../test/helpers/databases/postgres-server.js";
 import { createPublic, signTransaction } from "../../test/helpers/chain/transactions.js";
-import type { NodeBench, Row } from "./row.js";
+import type { BenchSettings, Row } from "./row.js";
 import { median, percentile, ratioOfRounds } from "./statistics.js";
 import { addressOf, loadPrograms, plantTree } from "./store.js";
-
-export interface StateBench extends NodeBench {
-  /** Number of programs. */
-  readonly programs: number;
-}
 
 const key = testKey(1);
 const proofs = 500;
 
 /** Measures both engines. */
-export async function benchState(bench: StateBench): Promise<Row[]> {
+export async function benchState(bench: BenchSettings): Promise<Row[]> {
   const file = join(bench.directory, "state.sqlite");
   const rows = await benchEngine(bench, "SQLite", `sqlite:${file}`);
   const { size } = await stat(file);
@@ -48,7 +43,7 @@ export async function benchState(bench: StateBench): Promise<Row[]> {
   }
 }
 
-async function benchEngine(bench: StateBench, engine: string, url: string): Promise<Row[]> {
+async function benchEngine(bench: BenchSettings, engine: string, url: string): Promise<Row[]> {
   const { programs, rounds, say } = bench;
   await loadPrograms(url, programs, () => key.publicKey);
   const database = await openDatabase(url);
@@ -57,7 +52,7 @@ async function benchEngine(bench: StateBench, engine: string, url: string): Prom
     await plantTree(database, programs);
     const treeS = (performance.now() - begunMs) / 1_000;
     const switched = { hasTree: true };
-    const chain = await openChain(database, [key], Date.now, undefined, undefined, (db) => stateWith(db, switched));
+    const chain = await openChain(database, [key], { states: (db) => stateWith(db, switched) });
     // Measure proofs first, because blocks without the tree do not update it.
     await chain.submit(signTransaction(key, ++nonce, createPublic("p", "{}")));
     await chain.produceBlock(key);

@@ -1,6 +1,5 @@
 /** Measures reads from a node with many programs, each against a bare server that responds with the same bytes. */
 import { createHash } from "node:crypto";
-import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { startProgress } from "../../src/cli/terminal/progress.js";
@@ -13,22 +12,16 @@ import { loadNodeKey, type NodeKey, nodeKeyPath } from "../../src/base/crypto/no
 import { createWriteBuffer } from "../../src/db/rows/write-buffer.js";
 import { readLeaves } from "../../src/storage/stores/program-state-store.js";
 import { addProgramTables } from "../../src/storage/stores/program-tables-store.js";
-import { genesisOf, testKey, writeKey } from "../../test/helpers/chain/keys.js";
+import { authority, makeHome } from "./blocks.js";
 import { foldName } from "../../src/storage/programs/programs.js";
 import { compare, httpAnswer } from "./compare.js";
 import { httpLoad, type Load, randomLoad } from "./load.js";
 import { commitToLoaded, plantLeaves } from "./loaded-state.js";
 import { probeHealth } from "./prober.js";
-import type { NodeBench, Row } from "./row.js";
+import type { BenchSettings, Row } from "./row.js";
 import { type ServerProcess, startGatehouse } from "./server-process.js";
 import { latencyFigures } from "./statistics.js";
 
-export interface StoreBench extends NodeBench {
-  /** Number of programs. */
-  readonly programs: number;
-}
-
-const authority = testKey(1);
 const owners = 1_000;
 /** Number of programs that are inserted into the tree at a time. */
 const portion = 5_000;
@@ -42,23 +35,18 @@ export const addressOf = (i: number): string => `stor-${createHash("sha1").updat
 const ownerOf = (i: number): string => `0x${(i % owners).toString(16).padStart(64, "0")}`;
 
 /** Loads the programs, and measures. */
-export async function benchStore(bench: StoreBench): Promise<Row[]> {
+export async function benchStore(bench: BenchSettings): Promise<Row[]> {
   const { directory, programs, rounds, seconds, say } = bench;
-  const dataDir = join(directory, "store");
-  await mkdir(dataDir, { recursive: true });
-  await writeKey(nodeKeyPath(dataDir), authority);
-  const key = await loadNodeKey(nodeKeyPath(dataDir));
-  const genesis = join(directory, "store-genesis.json");
-  await writeFile(genesis, genesisOf(authority));
+  const { dir, flags, url } = await makeHome(join(directory, "store"));
+  const key = await loadNodeKey(nodeKeyPath(dir));
   const loadStart = performance.now();
-  const url = `sqlite:${join(dataDir, "gatehouse.sqlite")}`;
   const big = await loadPrograms(url, programs);
   // The program of 1 MB comes after them.
   await commitToLoaded(url, [authority], (database) => plantTree(database, programs + (programs % 2) + 1));
   const loadS = (performance.now() - loadStart) / 1000;
 
   const bootStart = performance.now();
-  const node = await startGatehouse(["--genesis", genesis, "--data-dir", dataDir]);
+  const node = await startGatehouse(flags);
   const rows: Row[] = [];
   try {
     await fetch(`http://127.0.0.1:${node.port}/health`);

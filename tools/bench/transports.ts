@@ -5,7 +5,7 @@
 import { generateKeyPairSync, sign } from "node:crypto";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
 import { identityMessage } from "../../src/edge/identity.js";
-import type { ConstantAnswer } from "./bare-http2.js";
+import type { ConstantAnswer } from "./bare-server.js";
 import { type Baseline, type Builds, compareBuilds } from "./compare.js";
 import { askHttp2, faultOf, grpcCall, type Http2Request, openSession } from "./http2-client.js";
 import { http2Load, httpLoad, type HttpRequest, type Load } from "./load.js";
@@ -22,7 +22,7 @@ interface ProtocolSubject {
 }
 
 /** Measures each protocol. */
-export async function benchTransports({ node, before, rounds, seconds, say }: BenchContext & Pick<Builds, "before">) {
+export async function benchTransports({ node, before, rounds, seconds, say }: BenchContext) {
   const rows: Row[] = [];
   for (const subject of subjects(await signedHeaders(node.port))) {
     say(subject.name);

@@ -1,23 +1,19 @@
 /** Measures a commitment tree with many leaves: its growth and proofs, against bare servers and zk-kit's tree. */
-import { transactionMessage, verifyTransaction, signBlock } from "../../src/chain/transactions/transaction.js";
 import { checkOperation } from "../../src/node/chain/transaction-executor.js";
-import { create, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { IMT } from "@zk-kit/imt";
-import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { poseidon2 } from "poseidon-lite/poseidon2";
-import { TransactionBodySchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { verifyTransaction, signBlock } from "../../src/chain/transactions/transaction.js";
 import { startProgress } from "../../src/cli/terminal/progress.js";
 import type { Database } from "../../src/db/queries/database.js";
 import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrations/migrate.js";
 import { fillRowHashes } from "../../test/helpers/databases/fill-row-hashes.js";
 import { fromHex32 } from "../../src/base/crypto/hash.js";
-import { loadNodeKey, type NodeKey } from "../../src/base/crypto/node-key.js";
 import type { Leaf } from "../../src/tree/path.js";
 import { commitmentsLeaf, nullifierLeaf } from "../../src/tree/state-leaves.js";
 import { frontierOf, appendToTree, type Peaks, peaksAfter } from "../../src/zk/fold.js";
@@ -26,19 +22,15 @@ import { appendLeaves, createTreeChanges } from "../../src/zk/tree-store.js";
 import { fieldOrder, toHex, treeDepth } from "../../src/zk/poseidon.js";
 import { createZkThreads, type ZkThreads } from "../../src/zk/worker-pool.js";
 import { compare, httpAnswer } from "./compare.js";
-import { genesisOf, testKey, writeKey } from "../../test/helpers/chain/keys.js";
+import { authority, makeHome } from "./blocks.js";
+import { genesisOf, testKey } from "../../test/helpers/chain/keys.js";
+import { commit, signZk } from "../../test/helpers/chain/transactions.js";
 import { httpLoad, type Load, randomLoad } from "./load.js";
 import { commitToLoaded, plantLeaves } from "./loaded-state.js";
 import { probeHealth } from "./prober.js";
-import type { NodeBench, Row } from "./row.js";
-import { controlOf } from "./control.js";
-import { type ServerProcess, startGatehouse } from "./server-process.js";
+import type { BenchSettings, Row } from "./row.js";
+import { controlOf, type ServerProcess, startGatehouse } from "./server-process.js";
 import { latencyFigures, median, ratioOfRounds } from "./statistics.js";
-
-export interface TreeBench extends NodeBench {
-  /** Number of leaves; must leave some capacity for more. */
-  readonly leaves: number;
-}
 
 const loadedAtOnce = 10_000;
 const largeBlock = 10_000;
@@ -50,7 +42,7 @@ const nullifiers = 100_000;
 const leafOf = (i: number): bigint => (BigInt(i + 1) ** 23n * 1_000_003n) % fieldOrder;
 
 /** Loads the leaves, and measures. */
-export async function benchTree(bench: TreeBench): Promise<Row[]> {
+export async function benchTree(bench: BenchSettings): Promise<Row[]> {
   const workerPool = createZkThreads(2);
   try {
     return await benchWith(workerPool, bench);
@@ -59,23 +51,18 @@ export async function benchTree(bench: TreeBench): Promise<Row[]> {
   }
 }
 
-async function benchWith(workerPool: ZkThreads, bench: TreeBench): Promise<Row[]> {
+async function benchWith(workerPool: ZkThreads, bench: BenchSettings): Promise<Row[]> {
   const { directory, rounds, seconds, say } = bench;
   const leaves = Math.min(bench.leaves, maxLeaves - 5 * largeBlock);
-  const dataDir = join(directory, "tree");
-  await mkdir(dataDir, { recursive: true });
-  // Name two authorities, so that the node does not produce blocks itself.
-  const authorities = [testKey(1), testKey(2)] as const;
-  await writeKey(join(directory, "authority.key"), authorities[0]);
-  const key = await loadNodeKey(join(directory, "authority.key"));
-  const genesis = join(directory, "tree-genesis.json");
-  await writeFile(genesis, genesisOf(...authorities));
-  const url = `sqlite:${join(dataDir, "gatehouse.sqlite")}`;
+  // Another key of two authorities, so that the node does not produce blocks itself.
+  const authorities = [authority, testKey(2)] as const;
+  const genesis = genesisOf(...authorities);
+  const { dir, flags, url } = await makeHome(join(directory, "tree"), { key: testKey(3), genesis });
   const grown = await growInDatabase(url, leaves, workerPool, say);
   await commitToLoaded(url, authorities, (database) => plantLeaves(database, leavesOf(grown)));
 
   const bootStart = performance.now();
-  const node = await startGatehouse(["--genesis", genesis, "--data-dir", dataDir]);
+  const node = await startGatehouse(flags);
   try {
     await fetch(`http://127.0.0.1:${node.port}/health`);
     const bootMs = performance.now() - bootStart;
@@ -96,7 +83,7 @@ async function benchWith(workerPool: ZkThreads, bench: TreeBench): Promise<Row[]
       rows.push(await compare({ name, answers, load, bareLoad: httpLoad(path) }, node, rounds, seconds));
     }
     say("a block of 10,000 commitments, and /health meanwhile");
-    rows.push(await applyFullBlock(node, dataDir, key, grown.leafCount, grown.peaks, workerPool));
+    rows.push(await applyFullBlock(node, dir, grown.leafCount, grown.peaks, workerPool));
     rows.push({
       name: `with ${leaves.toLocaleString("en")} leaves`,
       figures: {
@@ -111,7 +98,7 @@ async function benchWith(workerPool: ZkThreads, bench: TreeBench): Promise<Row[]
   }
 }
 
-async function growInDatabase(url: string, leaves: number, workerPool: ZkThreads, say: TreeBench["say"]) {
+async function growInDatabase(url: string, leaves: number, workerPool: ZkThreads, say: BenchSettings["say"]) {
   const database = await openDatabase(url);
   await migrate(database);
   let block = 0;
@@ -212,7 +199,6 @@ async function insertNullifiers({ write }: Database): Promise<void> {
 async function applyFullBlock(
   node: ServerProcess,
   dataDir: string,
-  key: NodeKey,
   leafCount: number,
   peaks: Peaks,
   workerPool: ZkThreads,
@@ -220,32 +206,19 @@ async function applyFullBlock(
   const chain = createClient(ChainService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${node.port}` }));
   const consensus = createClient(ConsensusService, controlOf(dataDir));
   const added = Array.from({ length: fullBlock }, (_, i) => leafOf(leafCount + i));
-  const head = await chain.getHead({});
-  const signed = added.map((leaf, i) => {
-    const operation = { case: "addCommitment" as const, value: { commitment: toHex(leaf) } };
-    const body = toBinary(
-      TransactionBodySchema,
-      create(TransactionBodySchema, {
-        sender: key.publicKey,
-        nonce: BigInt(i + 1),
-        network: head.genesisHash,
-        expiresMs: BigInt(Date.now() + 600_000),
-        operation: { case: "zk", value: { operation } },
-      }),
-    );
-    return create(TransactionSchema, { body, signature: key.sign(transactionMessage(body)) });
-  });
+  const { genesisHash: network } = await chain.getHead({});
+  const signed = added.map((leaf, i) => signZk(authority, i + 1, commit(toHex(leaf)), { network }));
   const after = leafCount + fullBlock;
   const runs = await appendToTree(leafCount, added, peaks, workerPool.foldAll);
   const { header } = await consensus.dryRunBlock({ timestampMs: BigInt(Date.now()), transactions: signed });
   const block = signBlock(
     {
       ...header!,
-      proposer: key.publicKey,
+      proposer: authority.publicKey,
       commitmentRoot: toHex(frontierOf(after, peaksAfter(after, peaks, runs))[treeDepth]!),
     },
-    signed.map((one) => verifyTransaction(one, { network: head.genesisHash, checkOperation })),
-    (bytes) => key.sign(bytes),
+    signed.map((one) => verifyTransaction(one, { network, checkOperation })),
+    (bytes) => authority.sign(bytes),
   );
   await sleep(500);
   const start = performance.now();

@@ -2,14 +2,16 @@
  * Measures the cost of notifying many clients of changes: 1,000 streams against 1,000 clients that poll every second.
  */
 import { setMaxListeners } from "node:events";
-import { mkdir, writeFile } from "node:fs/promises";
-import { Agent, get, type IncomingMessage, request } from "node:http";
+import { Agent, get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { programAddress } from "../../src/storage/changes/write.js";
-import { genesisOf, testKey, writeKey } from "../../test/helpers/chain/keys.js";
-import { createPublic, type Operation, signTransaction } from "../../test/helpers/chain/transactions.js";
-import type { NodeBench, Row } from "./row.js";
+import { testKey } from "../../test/helpers/chain/keys.js";
+import { createPublic, type Operation, signTransaction, submission } from "../../test/helpers/chain/transactions.js";
+import { ask } from "../../test/helpers/wire/plain-client.js";
+import { makeHome } from "./blocks.js";
+import type { BenchSettings, Row } from "./row.js";
 import { startGatehouse, type ServerProcess } from "./server-process.js";
 import { latencyFigures } from "./statistics.js";
 
@@ -33,7 +35,7 @@ interface ClientDeps {
 }
 
 /** Measures each kind of client with a separate node. */
-export async function benchWatchers({ directory, seconds, say }: NodeBench): Promise<Row[]> {
+export async function benchWatchers({ directory, seconds, say }: BenchSettings): Promise<Row[]> {
   const rows: Row[] = [];
   for (const [name, gather] of [
     ["100 changes a second, nobody hears", () => Promise.resolve(0)],
@@ -41,24 +43,12 @@ export async function benchWatchers({ directory, seconds, say }: NodeBench): Pro
     ["… 1,000 ask for one field each, every second", pollAll],
   ] as const) {
     say(name);
-    const home = join(directory, `watchers-${rows.length}`);
-    await mkdir(home, { recursive: true });
-    const files = { genesis: join(home, "genesis.json"), peers: join(home, "peers.json") };
-    await writeFile(files.genesis, genesisOf(testKey(1)));
-    await writeFile(files.peers, JSON.stringify([{ url: "https://127.0.0.1:9" }]));
-    await writeKey(join(home, "identity.key"), testKey(1));
-    const bounds = [
-      "--connections-per-address",
-      "0",
-      "--streams-per-address",
-      "0",
-      "--sender-programs-per-minute",
-      "0",
+    const { flags } = await makeHome(join(directory, `watchers-${rows.length}`));
+    const unbounded = [
+      ...["--connections-per-address", "0", "--streams-per-address", "0"],
+      ...["--sender-programs-per-minute", "0", "--sender-bytes-per-minute", "0"],
     ];
-    const node = await startGatehouse([
-      ...["--data-dir", home, "--genesis", files.genesis, "--peers", files.peers, "--loop-interval", "0.2"],
-      ...[...bounds, "--sender-bytes-per-minute", "0"],
-    ]);
+    const node = await startGatehouse([...flags, "--loop-interval", "0.2", ...unbounded]);
     try {
       rows.push({ name, figures: await measure(node, gather, seconds) });
     } finally {
@@ -155,7 +145,8 @@ function pollAll({ onChange, port, signal }: ClientDeps): Promise<number> {
     const poll = async (): Promise<void> => {
       await sleep((pollEveryMs * i) / listeners);
       while (!signal.aborted) {
-        const text = await ask(agent, port, `/storage-program/${addressOf(i % programs)}/field/n`);
+        const path = `/storage-program/${addressOf(i % programs)}/field/n`;
+        const { text } = await ask(port, path, {}, { agent });
         const value = Number(/"value":(\d+)/.exec(text)?.[1] ?? 0);
         // Successive changes of one program are `programs` values apart.
         for (let each = value; each > last && each > 0; each -= programs) {
@@ -181,45 +172,17 @@ function open(port: number, path: string, signal: AbortSignal): Promise<Incoming
   });
 }
 
-function ask(agent: Agent, port: number, path: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    get({ host: "127.0.0.1", port, path, agent }, (response) => {
-      let text = "";
-      response.on("data", (piece: Buffer) => (text += piece.toString()));
-      response.on("end", () => resolve(text));
-    }).on("error", reject);
-  });
-}
-
 /** Submits a change. Resolves with true if the node accepted it. */
-async function submit(
-  agent: Agent,
-  port: number,
-  { body, signature }: { readonly body: Uint8Array; readonly signature: Uint8Array },
-): Promise<boolean> {
-  const [one, two] = [body, signature].map((bytes) => Buffer.from(bytes).toString("base64"));
-  const text = JSON.stringify({ transaction: { body: one, signature: two } });
-  return await new Promise((resolve, reject) => {
-    const headers = { "Content-Type": "application/json", "Content-Length": text.length };
-    const sent = request({ host: "127.0.0.1", port, path: "/chain/transactions", method: "POST", headers, agent });
-    sent.on("error", reject);
-    sent.on("response", (response) => {
-      response.resume().on("end", () => {
-        const { statusCode } = response;
-        if (statusCode === 200 || statusCode === 503) {
-          resolve(statusCode === 200);
-        } else {
-          reject(new Error(`A change was refused with status ${statusCode}.`));
-        }
-      });
-    });
-    sent.end(text);
-  });
+async function submit(agent: Agent, port: number, transaction: Transaction): Promise<boolean> {
+  const { status } = await ask(port, "/chain/transactions", submission(transaction), { agent });
+  if (status !== 200 && status !== 503) {
+    throw new Error(`A change was refused with status ${status}.`);
+  }
+  return status === 200;
 }
 
 async function untilThere(port: number, address: string): Promise<void> {
-  const agent = new Agent();
-  while (!(await ask(agent, port, `/storage-program/${address}`)).includes('"success":true')) {
+  while (!(await ask(port, `/storage-program/${address}`)).text.includes('"success":true')) {
     await sleep(50);
   }
 }

@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { compareBuilds, httpAnswer } from "./compare.js";
-import { httpLoad, type Load, measure, type Measurement, newConnectionLoad } from "./load.js";
+import { httpLoad, type Load, measureInTurns, type Measurement, newConnectionLoad } from "./load.js";
 import { usageOfTree, whyNoTree } from "./process-tree.js";
-import type { NodeBench, Row } from "./row.js";
+import type { BenchSettings, Row } from "./row.js";
 import { type NodeProcess, type ServerProcess, startGatehouse } from "./server-process.js";
 import { median } from "./statistics.js";
 
@@ -23,11 +23,10 @@ const subjects: readonly { readonly name: string; readonly path: string; readonl
 ];
 
 /** Measures all servers, alternating between them. */
-export async function benchWorkers(flags: readonly string[], bench: NodeBench): Promise<Row[]> {
+export async function benchWorkers({ flags, directory, rounds, seconds, say }: BenchSettings): Promise<Row[]> {
   if (whyNoTree !== undefined) {
     return [{ name: "workers", figures: {}, note: `skipped: ${whyNoTree}` }];
   }
-  const { directory, rounds, seconds, say } = bench;
   const rows: Row[] = [];
   for (const count of workerCounts) {
     const nodes: NodeProcess[] = [];
@@ -84,12 +83,8 @@ async function benchBun(rounds: number, seconds: number): Promise<Row> {
       stop: () => Promise.resolve(void child.kill()),
     };
     const load = httpLoad("/version");
-    const measured: Measurement[] = [];
-    await load(server.port, 1);
-    for (let round = 0; round < rounds; round++) {
-      measured.push(await measure(server, load, seconds));
-    }
-    const middle = (key: keyof Measurement): number => median(measured.map((one) => one[key]));
+    const [measured] = await measureInTurns([{ server, load }], rounds, seconds);
+    const middle = (key: keyof Measurement): number => median(measured!.map((one) => one[key]));
     return {
       name,
       figures: { "requests/s": middle("requestsPerSecond"), "cpu µs/request": middle("cpuUsPerRequest") },

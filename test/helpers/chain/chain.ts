@@ -21,6 +21,8 @@ import { genesisOf, type TestKey } from "./keys.js";
 
 /** Parts of a chain, which tests replace to inject errors and delays. */
 export interface ChainSettings {
+  /** Text of the genesis. Default: {@link genesisOf} the authorities. */
+  readonly text?: string;
   readonly nowMs?: () => number;
   readonly verificationKey?: VerificationKey | undefined;
   readonly states?: (db: Queries) => State;
@@ -37,7 +39,7 @@ export interface ChainSettings {
 /** Opens a chain, as {@link openChain} does, and returns it with its store and mempool. */
 export async function openParts(database: Database, authorities: readonly TestKey[], settings: ChainSettings = {}) {
   const { nowMs = Date.now, states = stateIn, wrapStore = (one) => one, wrapExecutor = (one) => one } = settings;
-  const text = genesisOf(...authorities);
+  const { text = genesisOf(...authorities) } = settings;
   const keys = authorities.map(({ publicKey }) => publicKey);
   const genesis = { text, hash: sha256(text), authorities: keys, followers: [], writers: [], timestampMs: 0 };
   const store = wrapStore(createChainStore(database, states));
@@ -62,13 +64,9 @@ export async function openParts(database: Database, authorities: readonly TestKe
 export async function openChain(
   database: Database,
   authorities: readonly TestKey[],
-  nowMs?: () => number,
-  verificationKey?: VerificationKey,
-  onUnexpected?: (error: unknown) => void,
-  states?: (db: Queries) => State,
+  settings: ChainSettings = {},
 ): Promise<Chain> {
-  const settings = { ...(nowMs && { nowMs }), ...(onUnexpected && { onUnexpected }), ...(states && { states }) };
-  return (await openParts(database, authorities, { ...settings, verificationKey })).chain;
+  return (await openParts(database, authorities, settings)).chain;
 }
 
 /** Creates the executor of all features on a database, in this thread. */

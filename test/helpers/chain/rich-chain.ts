@@ -28,7 +28,7 @@ export async function makeRichChain(
   await migrate(database);
   let now = fromMs;
   const network = sha256(genesisOf(authority));
-  const chain = await openChain(database, [authority], () => now);
+  const chain = await openChain(database, [authority], { nowMs: () => now });
   const hostile = createHostileTransactions({ seed: 7, network, authority, nowMs: () => now, hasProofs: false });
   const blocks: Block[] = [];
   let nonce = 0;

@@ -2,12 +2,11 @@
 import { sha256 } from "../../../src/base/crypto/hash.js";
 import { type TestKey, testKey } from "./keys.js";
 import { ask, askJson, type PlainResponse } from "../wire/plain-client.js";
-import { createPublic, type Operation, signTransaction, type SigningOptions } from "./transactions.js";
+import { createPublic, type Operation, signTransaction, type SigningOptions, submission } from "./transactions.js";
 import { until } from "../nodes/until.js";
-import { toJson } from "@bufbuild/protobuf";
 import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { type Transaction, TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { RunningCli } from "../nodes/start-cli.js";
 import { connectGrpc, type TestGrpcClient } from "../wire/grpc-client.js";
@@ -17,9 +16,7 @@ import { createHash } from "node:crypto";
 
 /** Submits a transaction over HTTP, from one of this machine's addresses. */
 export async function post(port: number, transaction: Transaction, localAddress?: string): Promise<PlainResponse> {
-  const body = JSON.stringify({ transaction: toJson(TransactionSchema, transaction) });
-  const request = { method: "POST", headers: { "Content-Type": "application/json" }, body };
-  return await ask(port, "/chain/transactions", request, localAddress === undefined ? {} : { localAddress });
+  return await ask(port, "/chain/transactions", submission(transaction), localAddress === undefined ? {} : { localAddress });
 }
 
 /** Creates a transaction that creates a program, whose name has the nonce. */

@@ -11,6 +11,7 @@ import type { StorageOperationSchema } from "../../../gen/gatehouse/storage/v1/o
 import { sha256 } from "../../../src/base/crypto/hash.js";
 import { transactionMessage, type ChainRules } from "../../../src/chain/transactions/transaction.js";
 import { checkOperation } from "../../../src/node/chain/transaction-executor.js";
+import type { PlainRequest } from "../wire/plain-client.js";
 import { genesisOf, type TestKey, testKey } from "./keys.js";
 
 /** An operation on the commitment tree or a nullifier as a literal. */
@@ -80,6 +81,16 @@ function signOperation(
     }),
   );
   return create(TransactionSchema, { body, signature: key.sign(transactionMessage(body)) });
+}
+
+/** Returns the plain request that submits a transaction. */
+export function submission({ body, signature }: Pick<Transaction, "body" | "signature">): PlainRequest {
+  const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
+  return {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ transaction: { body: base64(body), signature: base64(signature) } }),
+  };
 }
 
 /** Returns an operation that creates a public program with this document. */

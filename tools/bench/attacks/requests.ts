@@ -1,7 +1,7 @@
 /** Attacks with HTTP/1.1 connections and requests. */
-import { request as httpRequest } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
+import { ask } from "../../../test/helpers/wire/plain-client.js";
 import { type Attack, type Attacks, openSocket, repeat, type Target, untilAborted } from "./attack.js";
 
 const getVersion = "/gatehouse.info.v1.InfoService/GetVersion";
@@ -11,7 +11,10 @@ function posts(path: string, body: () => Buffer, headers: (target: Target) => Re
   return {
     async harm(target, signal) {
       const bytes = body();
-      await repeat(8, signal, () => post(target.port, path, bytes, headers(target)));
+      await repeat(8, signal, async () => {
+        // The response may be a rejection before the body is sent.
+        await ask(target.port, path, { method: "POST", body: bytes, headers: headers(target) }).catch(() => undefined);
+      });
       return undefined;
     },
   };
@@ -73,14 +76,3 @@ export const requestAttacks: Attacks = {
     }),
   ),
 };
-
-/** Resolves at the response, which may be a rejection before the body is sent. */
-async function post(port: number, path: string, body: Buffer, headers: Record<string, string>): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const request = httpRequest({ host: "127.0.0.1", port, path, method: "POST", headers }, (response) => {
-      response.resume().once("close", resolve);
-    });
-    request.once("error", () => resolve());
-    request.end(body);
-  });
-}

@@ -1,6 +1,5 @@
 /** Attacks with transactions of many keys, from a few addresses. */
 import { randomBytes } from "node:crypto";
-import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { programAddress } from "../../../src/storage/changes/write.js";
@@ -12,7 +11,9 @@ import {
   type Operation,
   signTransaction,
   signZk,
+  submission,
 } from "../../../test/helpers/chain/transactions.js";
+import { ask, askJson } from "../../../test/helpers/wire/plain-client.js";
 import { type Attack, attackerAddress, type Attacks, type AttackCounts, limitingRates, repeat } from "./attack.js";
 
 /** Counts of accepted and rejected submissions. */
@@ -104,8 +105,7 @@ export const writerAttacks: Attacks = {
   "transactions with wrong proofs, of new keys": {
     flags: limitingRates,
     async harm(target, signal): Promise<AttackCounts | undefined> {
-      const answer = await fetch(`http://127.0.0.1:${target.port}/zk/merkle-root`);
-      const { rootHash: root } = (await answer.json()) as { readonly rootHash: string };
+      const { rootHash: root } = await askJson<{ rootHash: string }>(target.port, "/zk/merkle-root");
       const proof = proveAnything([1n, 2n]);
       const wrong = floods(20, (network) => {
         const value = { nullifierHash: randomElement(), root, proof };
@@ -126,16 +126,7 @@ function randomElement(): string {
 
 /** Submits a transaction from an attacker's address. Counts a rejection and a closed connection alike. */
 async function submit(port: number, place: number, transaction: Transaction, count: Submitted): Promise<void> {
-  const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
-  const { body, signature } = transaction;
-  const json = JSON.stringify({ transaction: { body: base64(body), signature: base64(signature) } });
-  const status = await new Promise<number | undefined>((resolve) => {
-    const localAddress = attackerAddress(place);
-    const headers = { "Content-Type": "application/json" };
-    const options = { host: "127.0.0.1", port, path: "/chain/transactions", method: "POST", localAddress, headers };
-    request(options, (response) => response.resume().once("close", () => resolve(response.statusCode)))
-      .once("error", () => resolve(undefined))
-      .end(json);
-  });
-  count[status === 200 ? "taken" : "refused"]++;
+  const connection = { localAddress: attackerAddress(place) };
+  const answer = await ask(port, "/chain/transactions", submission(transaction), connection).catch(() => undefined);
+  count[answer?.status === 200 ? "taken" : "refused"]++;
 }
