@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, symlink, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { type Teardown, temporaryDirectory, fileTeardown } from "../helpers/nodes/teardown.js";
 import { toolProgram, whyNoTool } from "../helpers/process/programs.js";
@@ -19,105 +19,59 @@ interface ForbiddenImport {
 
 const importing = (path: string): string => `import * as it from "${path}";\nexport const used = it;\n`;
 
+/** The files of packages that are imported. */
+const entries: Readonly<Record<string, string>> = {
+  express: "express/index.js",
+  "@grpc/grpc-js": "@grpc/grpc-js/build/src/index.js",
+  "@connectrpc/connect": "@connectrpc/connect/dist/esm/index.js",
+  "@noble/curves/ed25519.js": "@noble/curves/ed25519.js",
+  pg: "pg/esm/index.mjs",
+  knex: "knex/knex.js",
+  sqlite3: "sqlite3/lib/sqlite3.js",
+};
+
 /** Declares an import that is not in the list of allowed ones. */
-function unlisted(
-  title: string,
-  file: string,
-  path: string,
-  target: string,
-  source = importing(path),
-): ForbiddenImport {
-  return { title, files: { [file]: source }, violations: [`not-in-allowed: src/${file} → ${target}`] };
+function unlisted(title: string, file: string, path: string, source = importing(path)): ForbiddenImport {
+  const from = join("src", file);
+  const entry = entries[path];
+  const to = entry === undefined ? join(dirname(from), path).replace(/js$/, "ts") : `node_modules/${entry}`;
+  return { title, files: { [file]: source }, violations: [`not-in-allowed: ${from} → ${to}`] };
 }
 
 const config = "../config/config.js";
-const grpcJs = "node_modules/@grpc/grpc-js/build/src/index.js";
+const ofType = `export type { Config } from "${config}";\n`;
+const atRunTime = `export const load = () => import("${config}");\n`;
 
 const forbiddenImports: readonly ForbiddenImport[] = [
-  unlisted("storage → config", "storage/plant.ts", config, "src/config/config.ts"),
-  unlisted(
-    "storage → config, only for a type",
-    "storage/plant-type.ts",
-    config,
-    "src/config/config.ts",
-    `export type { Config } from "${config}";\n`,
-  ),
-  unlisted(
-    "storage → config, at run time",
-    "storage/plant-late.ts",
-    config,
-    "src/config/config.ts",
-    `export const load = () => import("${config}");\n`,
-  ),
-  unlisted("rpc → a feature", "rpc/grpc/plant.ts", "../../control/service.js", "src/control/service.ts"),
-  unlisted("rpc → edge", "rpc/http/plant.ts", "../../edge/rate-limit.js", "src/edge/rate-limit.ts"),
-  unlisted("codecs → a protocol", "rpc/codec/plant.ts", "../mcp/mcp-server.js", "src/rpc/mcp/mcp-server.ts"),
-  unlisted("edge → a protocol", "edge/plant.ts", "../rpc/grpc/grpc-handler.js", "src/rpc/grpc/grpc-handler.ts"),
-  unlisted(
-    "a folder of a module → one that may use it",
-    "chain/blocks/plant.ts",
-    "../mempool/mempool.js",
-    "src/chain/mempool/mempool.ts",
-  ),
-  unlisted(
-    "base → a folder that it does not name",
-    "base/files/plant.ts",
-    "../crypto/hash.js",
-    "src/base/crypto/hash.ts",
-  ),
-  unlisted("db → express", "db/plant.ts", "express", "node_modules/express/index.js"),
-  unlisted("node → express", "node/plant-express.ts", "express", "node_modules/express/index.js"),
-  unlisted(
-    "node → what the package exports",
-    "node/plant-export.ts",
-    "../embedding/index.js",
-    "src/embedding/index.ts",
-  ),
-  unlisted("express → a feature", "express/plant.ts", "../health/service.js", "src/health/service.ts"),
-  unlisted("transcoding → the edge", "transcoding/plant.ts", "../edge/edge.js", "src/edge/edge.ts"),
-  unlisted("a feature → another", "info/plant.ts", "../control/report-ttl.js", "src/control/report-ttl.ts"),
-  unlisted("a feature → grpc-js", "chain/plant.ts", "@grpc/grpc-js", grpcJs),
-  unlisted(
-    "a feature → Connect",
-    "zk/plant.ts",
-    "@connectrpc/connect",
-    "node_modules/@connectrpc/connect/dist/esm/index.js",
-  ),
-  unlisted("a feature → the driver of an engine", "peers/plant.ts", "pg", "node_modules/pg/esm/index.mjs"),
-  unlisted(
-    "a feature's rules → queries",
-    "storage/plant-rule.ts",
-    "../db/queries/database.js",
-    "src/db/queries/database.ts",
-  ),
-  unlisted("a store → an engine", "storage/plant-store.ts", "../db/sqlite/sqlite.js", "src/db/sqlite/sqlite.ts"),
-  unlisted("a store → knex", "zk/plant-store.ts", "knex", "node_modules/knex/knex.js"),
-  unlisted("node → knex", "node/plant-knex.ts", "knex", "node_modules/knex/knex.js"),
-  unlisted("db → the driver of SQLite", "db/plant-driver.ts", "sqlite3", "node_modules/sqlite3/lib/sqlite3.js"),
-  unlisted("a feature → node", "metrics/plant.ts", "../node/lifecycle/clock.js", "src/node/lifecycle/clock.ts"),
-  unlisted("base → db", "base/plant.ts", "../db/rows/batch.js", "src/db/rows/batch.ts"),
-  unlisted(
-    "a module of the command line → commands of another",
-    "cli/doctor/plant.ts",
-    "../data/database.js",
-    "src/cli/data/database.ts",
-  ),
-  unlisted(
-    "cli → the part of the client that calls nodes",
-    "cli/plant.ts",
-    "../../client/src/gatehouse.js",
-    "client/src/gatehouse.ts",
-  ),
-  {
-    title: "client → code of the node except signed messages",
-    files: { "../client/src/plant.ts": importing("../../src/base/crypto/hash.js") },
-    violations: ["not-in-allowed: client/src/plant.ts → src/base/crypto/hash.ts"],
-  },
-  {
-    title: "client → a package that is not its dependency",
-    files: { "../client/src/plant-package.ts": importing("@noble/curves/ed25519.js") },
-    violations: ["not-in-allowed: client/src/plant-package.ts → node_modules/@noble/curves/ed25519.js"],
-  },
+  unlisted("storage → config", "storage/plant.ts", config),
+  unlisted("storage → config, only for a type", "storage/plant-type.ts", config, ofType),
+  unlisted("storage → config, at run time", "storage/plant-late.ts", config, atRunTime),
+  unlisted("rpc → a feature", "rpc/grpc/plant.ts", "../../control/service.js"),
+  unlisted("rpc → edge", "rpc/http/plant.ts", "../../edge/rate-limit.js"),
+  unlisted("codecs → a protocol", "rpc/codec/plant.ts", "../mcp/mcp-server.js"),
+  unlisted("edge → a protocol", "edge/plant.ts", "../rpc/grpc/grpc-handler.js"),
+  unlisted("a folder of a module → one that may use it", "chain/blocks/plant.ts", "../mempool/mempool.js"),
+  unlisted("base → a folder that it does not name", "base/files/plant.ts", "../crypto/hash.js"),
+  unlisted("db → express", "db/plant.ts", "express"),
+  unlisted("node → express", "node/plant-express.ts", "express"),
+  unlisted("node → what the package exports", "node/plant-export.ts", "../embedding/index.js"),
+  unlisted("express → a feature", "express/plant.ts", "../health/service.js"),
+  unlisted("transcoding → the edge", "transcoding/plant.ts", "../edge/edge.js"),
+  unlisted("a feature → another", "info/plant.ts", "../control/report-ttl.js"),
+  unlisted("a feature → grpc-js", "chain/plant.ts", "@grpc/grpc-js"),
+  unlisted("a feature → Connect", "zk/plant.ts", "@connectrpc/connect"),
+  unlisted("a feature → the driver of an engine", "peers/plant.ts", "pg"),
+  unlisted("a feature's rules → queries", "storage/plant-rule.ts", "../db/queries/database.js"),
+  unlisted("a store → an engine", "storage/plant-store.ts", "../db/sqlite/sqlite.js"),
+  unlisted("a store → knex", "zk/plant-store.ts", "knex"),
+  unlisted("node → knex", "node/plant-knex.ts", "knex"),
+  unlisted("db → the driver of SQLite", "db/plant-driver.ts", "sqlite3"),
+  unlisted("a feature → node", "metrics/plant.ts", "../node/lifecycle/clock.js"),
+  unlisted("base → db", "base/plant.ts", "../db/rows/batch.js"),
+  unlisted("a module of the command line → commands of another", "cli/doctor/plant.ts", "../data/database.js"),
+  unlisted("cli → the part of the client that calls nodes", "cli/plant.ts", "../../client/src/gatehouse.js"),
+  unlisted("client → the node except signed messages", "../client/src/plant.ts", "../../src/base/crypto/hash.js"),
+  unlisted("client → a package that it lacks", "../client/src/plant-package.ts", "@noble/curves/ed25519.js"),
   {
     title: "a file next to main.ts",
     files: { "plant.ts": "export const used = 1;\n" },

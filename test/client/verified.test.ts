@@ -14,6 +14,7 @@ import {
   deleteProgram,
   type Gatehouse,
   type GatehouseError,
+  type GatehouseOptions,
   isProvable,
   jsonText,
   keyFromSeed,
@@ -120,11 +121,26 @@ function withProofs(prove: (request: GetProofRequest) => GetProofResponse | Prom
   };
 }
 
+/** A transport to the node that changes the responses of a method. */
+function lying(method: string, change: object): Transport {
+  const transport = createConnectTransport({ baseUrl: member.rpcUrl, httpVersion: "1.1" });
+  return {
+    ...transport,
+    async unary(called, ...rest) {
+      const response = await transport.unary(called, ...rest);
+      Object.assign(response.message, called.name === method && change);
+      return response;
+    },
+  };
+}
+
 /** Creates a verifying client of the node, optionally with another proof service. */
 function connect(t: Teardown, { prove, ...verify }: VerifyOptions & { prove?: Parameters<typeof withProofs>[0] } = {}) {
-  const options = { genesisHash: testNetwork, ...verify };
-  const transport = prove && withProofs(prove);
-  const node = createGatehouse(member.rpcUrl, { transport, verify: options, retry: false });
+  return connectWith(t, { ...(prove && { transport: withProofs(prove) }), retry: false }, verify);
+}
+
+function connectWith(t: Teardown, options: GatehouseOptions, verify: VerifyOptions = {}) {
+  const node = createGatehouse(member.rpcUrl, { verify: { genesisHash: testNetwork, ...verify }, ...options });
   t.teardown(() => node.close());
   return node;
 }
@@ -235,10 +251,7 @@ test("the head is the block of the proven header, on the pinned network", async 
 });
 
 test("submits a transaction, waits for it, and verifies it in its block", async (t) => {
-  const transport = createConnectTransport({ baseUrl: member.rpcUrl, httpVersion: "1.1" });
-  const verify = { genesisHash: testNetwork };
-  const node = createGatehouse(member.rpcUrl, { verify, signer: keyFromSeed(new Uint8Array(32).fill(44)) });
-  t.teardown(() => node.close());
+  const node = connectWith(t, { signer: keyFromSeed(new Uint8Array(32).fill(44)) });
   const { hash } = await node.submit(createProgram({ name: "mine" }));
   const { blockNumber } = await node.waitFor(hash);
   t.is(blockNumber, (await plain.waitFor(hash)).blockNumber);
@@ -246,16 +259,7 @@ test("submits a transaction, waits for it, and verifies it in its block", async 
   t.like(await t.throwsAsync(node.chain.getTransaction({ hash: element(5) })), { flaw: "unprovable" });
 
   // A node that names a wrong block for the transaction.
-  const lying: Transport = {
-    ...transport,
-    async unary(method, ...rest) {
-      const response = await transport.unary(method, ...rest);
-      Object.assign(response.message, method.name === "GetTransaction" && { blockNumber: 1n });
-      return response;
-    },
-  };
-  const dishonest = createGatehouse(member.rpcUrl, { transport: lying, verify });
-  t.teardown(() => dishonest.close());
+  const dishonest = connectWith(t, { transport: lying("GetTransaction", { blockNumber: 1n }) });
   t.like(await t.throwsAsync(dishonest.waitFor(hash)), { name: "ProofError", flaw: "missing" });
 });
 
@@ -295,8 +299,7 @@ test("accepts an older block from a concurrent call that ends later", async (t) 
     }
     return Object.assign(prover.prove(request), state);
   };
-  const node = createGatehouse(member.rpcUrl, { transport: withProofs(prove), verify: { genesisHash: testNetwork } });
-  t.teardown(() => node.close());
+  const node = connectWith(t, { transport: withProofs(prove) });
   await node.info.getGenesis({});
   const older = node.chain.getHead({});
   t.like(await node.chain.getHead({}), { number: head.number + 1n });
@@ -335,22 +338,7 @@ test("verifies the block number of the commitment root by the header", async (t)
   const { blockNumber, rootHash } = await plain.zk.getMerkleRoot({});
   const node = connect(t);
   t.is((await node.zk.getMerkleRoot({})).blockNumber, blockNumber);
-  const lying = (change: object): Transport => {
-    const transport = createConnectTransport({ baseUrl: member.rpcUrl, httpVersion: "1.1" });
-    return {
-      ...transport,
-      async unary(method, ...rest) {
-        const response = await transport.unary(method, ...rest);
-        Object.assign(response.message, method.name === "GetMerkleRoot" && change);
-        return response;
-      },
-    };
-  };
-  const dishonest = createGatehouse(member.rpcUrl, {
-    transport: lying({ blockNumber: blockNumber - 1n }),
-    verify: { genesisHash: testNetwork },
-  });
-  t.teardown(() => dishonest.close());
+  const dishonest = connectWith(t, { transport: lying("GetMerkleRoot", { blockNumber: blockNumber - 1n }) });
   t.like(await t.throwsAsync(dishonest.zk.getMerkleRoot({})), { name: "ProofError", flaw: "value" });
   t.regex(rootHash, /^0x/);
 });

@@ -3,14 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startMember } from "../helpers/nodes/start-node.js";
-import {
-  checkVectors,
-  clientCases,
-  type ForeignProgram,
-  startProgram,
-  watcherCases,
-  writerCases,
-} from "../helpers/nodes/foreign.js";
+import { type ForeignProgram, startProgram, testExamples } from "../helpers/nodes/foreign.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/nodes/when.js";
 import { run as runProgram } from "../helpers/process/programs.js";
@@ -43,33 +36,14 @@ testCpp.before(async (t) => {
 
 testCpp.after(() => rm(out, { recursive: true, force: true }));
 
-const run = (t: Teardown, ...args: readonly string[]): ForeignProgram => startProgram(t, join(out, "client"), args);
-
-// UNAVAILABLE and RESOURCE_EXHAUSTED.
-for (const [title, implementation] of Object.entries(clientCases(run, { unavailable: "14", resourceExhausted: "8" }))) {
-  testCpp(`the C++ client ${title}`, implementation);
-}
-
-const runProgramOf = (t: Teardown, name: string, ...args: readonly string[]): ForeignProgram =>
+const run = (t: Teardown, name: string, ...args: readonly string[]): ForeignProgram =>
   startProgram(t, join(out, name), args);
 
-for (const [title, implementation] of Object.entries(writerCases((t, ...args) => runProgramOf(t, "write", ...args)))) {
-  testCpp(`the C++ client ${title}`, implementation);
-}
-
-for (const [title, implementation] of Object.entries(
-  watcherCases((t, ...args) => runProgramOf(t, "watch", ...args.filter((arg) => arg !== undefined))),
-)) {
-  testCpp(`the C++ client ${title}`, implementation);
-}
-
-testCpp("the C++ client reproduces the test vectors, and detects changed ones", (t) =>
-  checkVectors(t, (folder) => runProgramOf(t, "vectors", folder)),
-);
+testExamples(testCpp, "C++", ["client", "write", "watch", "vectors"], run);
 
 testCpp("the C++ client prints the reason of an error", async (t) => {
   const { port } = await startMember(t);
-  const { code, stdout } = await run(t, `127.0.0.1:${port}`, "--block", "99").ended;
+  const { code, stdout } = await run(t, "client", `127.0.0.1:${port}`, "--block", "99").ended;
   t.is(code, 1);
   t.true(
     stdout.endsWith(
@@ -87,7 +61,7 @@ testCpp("the C++ client rejects unknown and invalid arguments", async (t) => {
     [["127.0.0.1:9", "--wotch", "1"], /"--wotch" is not understood/],
     [["127.0.0.1:9", "--ca", join(out, "none.pem")], /cannot be read/],
   ] as const) {
-    const { code, stderr } = await run(t, ...args).ended;
+    const { code, stderr } = await run(t, "client", ...args).ended;
     t.is(code, 2);
     t.regex(stderr, message);
   }

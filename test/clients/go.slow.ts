@@ -5,7 +5,7 @@
 import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { checkVectors, type ForeignProgram, startProgram, writerCases } from "../helpers/nodes/foreign.js";
+import { type ForeignProgram, startProgram, testExamples } from "../helpers/nodes/foreign.js";
 import { run as runProgram } from "../helpers/process/programs.js";
 import { cleanEnvironment } from "../helpers/nodes/run-cli.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
@@ -42,10 +42,4 @@ testGo.after(() => rm(out, { recursive: true, force: true }));
 const run = (t: Teardown, name: string, ...args: readonly string[]): ForeignProgram =>
   startProgram(t, join(out, name), args);
 
-for (const [title, implementation] of Object.entries(writerCases((t, ...args) => run(t, "write", ...args)))) {
-  testGo(`the Go client ${title}`, implementation);
-}
-
-testGo("the Go client reproduces the test vectors, and detects changed ones", (t) =>
-  checkVectors(t, (folder) => run(t, "vectors", folder)),
-);
+testExamples(testGo, "Go", ["write", "vectors"], run);

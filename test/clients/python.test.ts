@@ -7,14 +7,7 @@ import { version } from "../../src/base/version.js";
 import { startTlsNode } from "../helpers/process/certificate.js";
 import { startMember, startTestNode } from "../helpers/nodes/start-node.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
-import {
-  checkVectors,
-  clientCases,
-  type ForeignProgram,
-  startProgram,
-  watcherCases,
-  writerCases,
-} from "../helpers/nodes/foreign.js";
+import { type ForeignProgram, startProgram, testExamples } from "../helpers/nodes/foreign.js";
 import { runCli } from "../helpers/nodes/run-cli.js";
 import { testNetwork } from "../helpers/chain/transactions.js";
 import { temporaryDirectory, type Teardown } from "../helpers/nodes/teardown.js";
@@ -46,9 +39,7 @@ const run = (t: Teardown, ...args: readonly string[]): ForeignProgram =>
   startProgram(t, python!, [resolve("examples/python/client.py"), "--stubs", stubs, ...args]);
 
 const codes = { unavailable: "UNAVAILABLE", resourceExhausted: "RESOURCE_EXHAUSTED" };
-for (const [title, implementation] of Object.entries(clientCases(run, codes))) {
-  testPython(`the Python client ${title}`, implementation);
-}
+testExamples(testPython, "Python", ["client"], (t, _, ...args) => run(t, ...args), codes);
 
 /** A Python program that sends 100 concurrent calls on one channel, and counts the responses by code. */
 const parallelCalls = `
@@ -109,24 +100,9 @@ testSigning("the Python client reads a private program only with the key of its 
   }
 });
 
-/** Runs another program of the example, with the stubs on the module path, as its README says. */
-const runProgramOf = (t: Teardown, name: string, ...args: readonly string[]): ForeignProgram =>
-  startProgram(t, "env", [`PYTHONPATH=${stubs}`, python!, resolve("examples/python", name), ...args]);
-
-for (const [title, implementation] of Object.entries(
-  writerCases((t, ...args) => runProgramOf(t, "write.py", ...args)),
-)) {
-  testSigning(`the Python client ${title}`, implementation);
-}
-
-for (const [title, implementation] of Object.entries(
-  watcherCases((t, ...args) => runProgramOf(t, "watch.py", ...args.filter((arg) => arg !== undefined))),
-)) {
-  testSigning(`the Python client ${title}`, implementation);
-}
-
-testSigning("the Python client reproduces the test vectors, and detects changed ones", (t) =>
-  checkVectors(t, (folder) => runProgramOf(t, "vectors.py", folder)),
+// The other programs find the stubs on the module path, as the README says.
+testExamples(testSigning, "Python", ["write", "watch", "vectors"], (t, name, ...args) =>
+  startProgram(t, "env", [`PYTHONPATH=${stubs}`, python!, resolve("examples/python", `${name}.py`), ...args]),
 );
 
 // The verifier needs only the Python standard library and cryptography, no stubs.

@@ -2,7 +2,7 @@
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { checkVectors, type ForeignProgram, startProgram } from "../helpers/nodes/foreign.js";
+import { type ForeignProgram, startProgram, testExamples } from "../helpers/nodes/foreign.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { run as runProgram } from "../helpers/process/programs.js";
@@ -47,9 +47,7 @@ testRust.after(() => rm(out, { recursive: true, force: true }));
 const run = (t: Teardown, ...args: readonly string[]): ForeignProgram =>
   startProgram(t, join(out, "target/debug/gatehouse-client"), args);
 
-testRust("the Rust example reproduces the test vectors, and detects changed ones", (t) =>
-  checkVectors(t, (folder) => run(t, "vectors", folder)),
-);
+testExamples(testRust, "Rust", ["vectors"], run);
 
 testRust("a node accepts the transaction of the Rust example", async (t) => {
   const { port } = await startMember(t);
