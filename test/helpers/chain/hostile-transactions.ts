@@ -15,7 +15,7 @@ import { type TestKey, testKey } from "./keys.js";
 import type { Operation, ZkChange } from "./transactions.js";
 
 /** The target of the transactions. */
-export interface HostileOptions {
+interface HostileOptions {
   readonly seed: number;
   /** Hash of block 0. */
   readonly network: string;
@@ -26,21 +26,7 @@ export interface HostileOptions {
 }
 
 /** A source of transactions. */
-export interface HostileTransactions {
-  next(): Transaction;
-  /** Creates a valid transaction of a separate sender. */
-  honest(): Transaction;
-  /** Reports that a node has accepted a transaction. Later ones build on it. */
-  learnTaken(transaction: Transaction): void;
-  /** Sets the latest commitment root. */
-  learnRoot(root: string): void;
-  /** The senders. */
-  readonly senders: readonly string[];
-  /** Addresses of programs that may have been created so far. */
-  readonly addresses: ReadonlySet<string>;
-  /** Commitments that may have been added, and nullifiers that may have been spent, so far. */
-  readonly elements: ReadonlySet<string>;
-}
+export type HostileTransactions = ReturnType<typeof createHostileTransactions>;
 
 type Access = MessageInitShape<typeof AccessControlSchema>;
 
@@ -65,7 +51,7 @@ const noOperations: readonly BodyParts["operation"][] = [
 const most = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** Creates the source. */
-export function createHostileTransactions(options: HostileOptions): HostileTransactions {
+export function createHostileTransactions(options: HostileOptions) {
   const { network, authority, nowMs } = options;
   const chance = createChance(options.seed);
   const nonces = new Map<string, bigint>();
@@ -311,13 +297,14 @@ export function createHostileTransactions(options: HostileOptions): HostileTrans
   }
 
   return {
-    next() {
+    next(): Transaction {
       const transaction = make();
       sent.push(transaction);
       sent.splice(0, sent.length - 100);
       return transaction;
     },
-    honest() {
+    /** Creates a valid transaction of a separate sender. */
+    honest(): Transaction {
       const operation: Operation = {
         case: "createProgram",
         value: {
@@ -330,7 +317,8 @@ export function createHostileTransactions(options: HostileOptions): HostileTrans
       addresses.add(programAddress(honestSender.publicKey, "honest", nonce, ""));
       return sign(honestSender, bodyOf(honestSender, { nonce, operation: { case: "storage", value: { operation } } }));
     },
-    learnTaken({ body }) {
+    /** Reports that a node has accepted a transaction. Later ones build on it. */
+    learnTaken({ body }: Transaction): void {
       const { operation, sender, nonce } = fromBinary(TransactionBodySchema, body);
       const change = operation.case === "storage" ? operation.value.operation : undefined;
       if (change?.case === "createProgram") {
@@ -339,11 +327,14 @@ export function createHostileTransactions(options: HostileOptions): HostileTrans
         programs.delete(change.value.storageAddress);
       }
     },
-    learnRoot(newest) {
+    /** Sets the latest commitment root. */
+    learnRoot(newest: string): void {
       root = newest;
     },
-    senders: [honestSender, ...people, authority].map(({ publicKey }) => publicKey),
-    addresses,
-    elements,
+    senders: [honestSender, ...people, authority].map(({ publicKey }) => publicKey) as readonly string[],
+    /** Addresses of programs that may have been created so far. */
+    addresses: addresses as ReadonlySet<string>,
+    /** Commitments that may have been added, and nullifiers that may have been spent, so far. */
+    elements: elements as ReadonlySet<string>,
   };
 }

@@ -25,22 +25,14 @@ export interface People {
 }
 
 /** The steps, and the addresses of the programs. */
-export interface PrivatePrograms {
-  readonly steps: readonly Step[];
-  readonly addresses: readonly string[];
-  /** Name of a public program. */
-  readonly publicText: string;
-}
+export type PrivatePrograms = ReturnType<typeof privatePrograms>;
 
 type Access = NonNullable<Extract<Operation, { case: "createProgram" }>["value"]["access"]>;
 
-export function privatePrograms(
-  { owner, reader, member, stranger }: People,
-  markers: Markers,
-  firstNonce = 1,
-): PrivatePrograms {
+export function privatePrograms({ owner, reader, member, stranger }: People, markers: Markers, firstNonce = 1) {
   const steps: Step[] = [];
   const addresses: string[] = [];
+  /** Name of a public program. */
   const publicText = "everybody may read this";
   let nonce = firstNonce;
   const add = (operation: Operation, { sender = owner, isRejected = false } = {}): void =>

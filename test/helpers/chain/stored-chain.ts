@@ -13,18 +13,7 @@ import { commit, createPublic, type Operation, signTransaction, signZk, spend, t
 export const [authority, alice] = [testKey(1), testKey(2)];
 
 /** The content of the chain. */
-export interface StoredChain {
-  readonly blocks: number;
-  readonly blockHashes: readonly string[];
-  readonly transactions: readonly string[];
-  /** A small document, and a large one that is stored in parts, with an array `list` in chunks. */
-  readonly small: string;
-  readonly large: string;
-  /** A public program without data. */
-  readonly empty: string;
-  readonly commitments: readonly string[];
-  readonly nullifier: string;
-}
+export type StoredChain = Awaited<ReturnType<typeof storeChain>>;
 
 const smallText = '{"title": "A document that is small", "items": [1, 2, 3]}';
 const largeText = JSON.stringify({
@@ -34,8 +23,11 @@ const largeText = JSON.stringify({
   end: true,
 });
 
-/** Fills a new database. */
-export async function storeChain(url: string): Promise<StoredChain> {
+/**
+ * Fills a new database. `small` and `large` are documents, of which the second is stored in parts, with an array `list` in
+ * chunks; `empty` is a public program without data.
+ */
+export async function storeChain(url: string) {
   const database = await openDatabase(url);
   try {
     await migrate(database);

@@ -10,25 +10,17 @@ import { testUnless } from "../nodes/when.js";
 import knex, { type Knex } from "knex";
 import type { Database as SqliteConnection } from "sqlite3";
 
-/** Creates databases for a test file. */
-export interface Engines {
-  readonly names: readonly Engine[];
-  /** Creates an empty database, and resolves to its URL. It is removed after the test. */
-  createUrl(t: Teardown, engine: Engine): Promise<string>;
-  /** Creates a migrated database. */
-  open(t: Teardown, engine: Engine): Promise<Database>;
-}
-
 /** Prepares the engines. Call it before the first test is declared. */
-export async function prepareEngines(): Promise<Engines> {
+export async function prepareEngines() {
   const postgres = await sharedPostgres();
   if (typeof postgres === "string") {
     testUnless(postgres)("the same over PostgreSQL", (t) => t.fail());
   }
   const createFile = async (t: Teardown): Promise<string> => `sqlite:${join(await temporaryDirectory(t), "a.sqlite")}`;
   return {
-    names: typeof postgres === "string" ? ["sqlite"] : ["sqlite", "postgresql"],
-    async createUrl(t, engine) {
+    names: (typeof postgres === "string" ? ["sqlite"] : ["sqlite", "postgresql"]) as readonly Engine[],
+    /** Creates an empty database, and resolves to its URL. It is removed after the test. */
+    async createUrl(t: Teardown, engine: Engine): Promise<string> {
       if (engine === "sqlite" || typeof postgres === "string") {
         return await createFile(t);
       }
@@ -36,7 +28,8 @@ export async function prepareEngines(): Promise<Engines> {
       t.teardown(() => postgres.dropDatabase(url));
       return url;
     },
-    async open(t, engine) {
+    /** Creates a migrated database. */
+    async open(t: Teardown, engine: Engine): Promise<Database> {
       const isFile = engine === "sqlite" || typeof postgres === "string";
       const database = await openDatabase(isFile ? await createFile(t) : await postgres.createSchema());
       t.teardown(() => database.close());

@@ -14,26 +14,7 @@ import { until } from "../nodes/until.js";
 export type End = "stopped" | "aborted" | "killed";
 
 /** Two synchronous servers of one database. */
-export interface PostgresPair {
-  /** URL of the database on each of them. */
-  readonly urls: readonly string[];
-  /** Returns the URL of the current primary. */
-  primaryUrl(): string;
-  standbyUrl(): string;
-  /** Stops and restarts the server that is the primary at the call. */
-  readonly primary: EndedServer;
-  /**
-   * Ends the primary, promotes the standby, and restarts the old primary as the new standby. Resolves once both servers
-   * are in sync.
-   */
-  changePlaces(end: End): Promise<void>;
-  /** Freezes the primary, so that it does not respond. Returns a function that resumes it. */
-  freezePrimary(): () => void;
-  stopStandby(): Promise<void>;
-  startStandby(): Promise<void>;
-  /** Stops both and removes their files. */
-  remove(): Promise<void>;
-}
+export type PostgresPair = Exclude<Awaited<ReturnType<typeof startPostgresPair>>, string>;
 
 interface Server {
   readonly dir: string;
@@ -45,7 +26,7 @@ const user = "gatehouse";
 const signals: Readonly<Record<End, NodeJS.Signals>> = { stopped: "SIGINT", aborted: "SIGQUIT", killed: "SIGKILL" };
 
 /** Starts a pair. Returns a reason if it cannot start. */
-export async function startPostgresPair(): Promise<PostgresPair | string> {
+export async function startPostgresPair() {
   const parent = await mkdtemp(join(tmpdir(), "gatehouse-postgres-"));
   // If the tests run as root, the servers run as another user.
   await chmod(parent, 0o755);
@@ -55,14 +36,7 @@ export async function startPostgresPair(): Promise<PostgresPair | string> {
   try {
     await initialize(first!);
     copy(first!.dir, second!.dir);
-    const pair = await openPair(await findBinary(), first!, second!);
-    return {
-      ...pair,
-      remove: async () => {
-        await pair.remove();
-        await rm(parent, { recursive: true, force: true });
-      },
-    };
+    return await openPair(await findBinary(), parent, first!, second!);
   } catch (error) {
     await rm(parent, { recursive: true, force: true });
     return error instanceof Error ? error.message : String(error);
@@ -126,7 +100,7 @@ async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T
   }
 }
 
-async function openPair(binary: string, first: Server, second: Server): Promise<PostgresPair> {
+async function openPair(binary: string, parent: string, first: Server, second: Server) {
   const ids = idsOf();
   let [primary, standby] = [first, second];
 
@@ -202,15 +176,22 @@ async function openPair(binary: string, first: Server, second: Server): Promise<
   await start(second, first);
   await withClient(urlOf(first, "postgres"), (client) => client.query("CREATE DATABASE gatehouse"));
   return {
+    /** URL of the database on each of them. */
     urls: [urlOf(first), urlOf(second)],
+    /** Returns the URL of the current primary. */
     primaryUrl: () => urlOf(primary),
     standbyUrl: () => urlOf(standby),
+    /** Stops and restarts the server that is the primary at the call. */
     primary: {
       start: () => start(primary),
       stop: () => stop(primary, "SIGINT"),
-      crash: (signal) => stop(primary, signal),
-    },
-    async changePlaces(end) {
+      crash: (signal: NodeJS.Signals) => stop(primary, signal),
+    } as EndedServer,
+    /**
+     * Ends the primary, promotes the standby, and restarts the old primary as the new standby. Resolves once both servers
+     * are in sync.
+     */
+    async changePlaces(end: End): Promise<void> {
       await stop(primary, signals[end]);
       await withClient(urlOf(standby, "postgres"), (client) => client.query("SELECT pg_promote()"));
       [primary, standby] = [standby, primary];
@@ -219,6 +200,7 @@ async function openPair(binary: string, first: Server, second: Server): Promise<
       }
       await start(standby, primary);
     },
+    /** Freezes the primary, so that it does not respond. Returns a function that resumes it. */
     freezePrimary() {
       const pids = execFileSync("pgrep", ["-P", String(primary.process!.pid)], { encoding: "utf8" });
       const all = [primary.process!.pid!, ...pids.trim().split("\n").map(Number)];
@@ -227,8 +209,10 @@ async function openPair(binary: string, first: Server, second: Server): Promise<
     },
     stopStandby: () => stop(standby, "SIGINT"),
     startStandby: () => start(standby, primary),
-    async remove() {
+    /** Stops both and removes their files. */
+    async remove(): Promise<void> {
       await Promise.all([stop(first, "SIGQUIT"), stop(second, "SIGQUIT")]);
+      await rm(parent, { recursive: true, force: true });
     },
   };
 }

@@ -73,21 +73,10 @@ export async function startPostgres(): Promise<PostgresServer | string> {
 }
 
 /** Creates separate databases for tests. */
-export interface PostgresDatabases {
-  /** Creates an empty database and returns its URL, in about 0.25 s. */
-  createDatabase(): Promise<string>;
-  /**
-   * Creates an empty schema in a shared database, and returns its URL. For tests that use only their own tables.
-   */
-  createSchema(): Promise<string>;
-  /** Empties an unused database. */
-  emptyDatabase(url: string): Promise<void>;
-  /** Removes a database, and ends the connections to it. */
-  dropDatabase(url: string): Promise<void>;
-}
+export type PostgresDatabases = ReturnType<typeof createPostgresDatabases>;
 
 /** Returns functions that create databases on a server. The URL names an existing database of it. */
-export function createPostgresDatabases(server: string): PostgresDatabases {
+export function createPostgresDatabases(server: string) {
   const nameOf = (url: string): string => new URL(url).pathname.slice(1);
   const newName = (): string => `test_${randomBytes(6).toString("hex")}`;
   let shared: Promise<string> | undefined;
@@ -105,17 +94,21 @@ export function createPostgresDatabases(server: string): PostgresDatabases {
     return url;
   };
   return {
+    /** Creates an empty database and returns its URL, in about 0.25 s. */
     createDatabase,
-    async createSchema() {
+    /** Creates an empty schema in a shared database, and returns its URL. For tests that use only their own tables. */
+    async createSchema(): Promise<string> {
       const [url, name] = [await (shared ??= createShared()), newName()];
       await query(url, `CREATE SCHEMA ${name}`);
       return `${url}?options=${encodeURIComponent(`-c search_path=${name},public`)}`;
     },
-    async emptyDatabase(url) {
+    /** Empties an unused database. */
+    async emptyDatabase(url: string): Promise<void> {
       await query(server, `DROP DATABASE ${nameOf(url)} WITH (FORCE)`);
       await query(server, `CREATE DATABASE ${nameOf(url)}`);
     },
-    dropDatabase: (url) => query(server, `DROP DATABASE ${nameOf(url)} WITH (FORCE)`),
+    /** Removes a database, and ends the connections to it. */
+    dropDatabase: (url: string) => query(server, `DROP DATABASE ${nameOf(url)} WITH (FORCE)`),
   };
 }
 

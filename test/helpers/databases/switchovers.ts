@@ -10,27 +10,6 @@ import type { End, PostgresPair } from "./postgres-pair.js";
 import { createPublic, signTransaction } from "../chain/transactions.js";
 import { eventually, until } from "../nodes/until.js";
 
-/** What came of it. */
-export interface Switchovers {
-  /** How long there was no block at each change of places, in ascending order. */
-  readonly withoutMs: readonly number[];
-  readonly transactions: number;
-  readonly blocks: number;
-  /** Blocks and transactions that were told of and are not in the chain. */
-  readonly lost: readonly string[];
-  /** Numbers that two blocks were told of by. */
-  readonly doubled: readonly bigint[];
-}
-
-/** What it takes. */
-export interface ChangeUnderLoad {
-  readonly pair: PostgresPair;
-  /** Of a node whose database the pair holds, which makes the blocks of the network of the tests. */
-  readonly url: string;
-  readonly changes: number;
-  readonly say?: (what: string) => void;
-}
-
 const ends: readonly End[] = ["stopped", "stopped", "stopped", "aborted", "killed"];
 /** Without a block for so long, there comes none. */
 const patienceMs = 60_000;
@@ -49,9 +28,20 @@ interface Told {
 /**
  * Submits transactions all the while the servers change places, one change after the other.
  *
+ * @param url of a node whose database the pair holds, which makes the blocks of the network of the tests.
  * @throws Error when the node makes no blocks any more.
  */
-export async function changeUnderLoad({ pair, url, changes, say }: ChangeUnderLoad): Promise<Switchovers> {
+export async function changeUnderLoad({
+  pair,
+  url,
+  changes,
+  say,
+}: {
+  readonly pair: PostgresPair;
+  readonly url: string;
+  readonly changes: number;
+  readonly say?: (what: string) => void;
+}) {
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: url }));
   const told: Told = {
     ...{ load: new AbortController(), lastBlockMs: performance.now() },
@@ -77,10 +67,13 @@ export async function changeUnderLoad({ pair, url, changes, say }: ChangeUnderLo
   const lost = [...told.blocks].filter(([number, hash]) => made.blocks.get(number) !== hash).map(([, hash]) => hash);
   const lostTransactions = [...told.taken].filter((hash) => !made.transactions.has(hash));
   return {
+    /** How long there was no block at each change of places, in ascending order. */
     withoutMs: withoutMs.toSorted((a, b) => a - b),
     transactions: told.taken.size,
     blocks: made.blocks.size - 1,
+    /** Blocks and transactions that were told of and are not in the chain. */
     lost: [...lost, ...lostTransactions],
+    /** Numbers that two blocks were told of by. */
     doubled: told.doubled,
   };
 }

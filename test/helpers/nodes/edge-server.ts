@@ -12,20 +12,7 @@ import type { Teardown } from "./teardown.js";
 import { buildApplication, type NodeApplication } from "../../../src/express/application.js";
 
 /** The server under test. */
-export interface EdgeServer {
-  readonly port: number;
-  readonly edge: Edge;
-  /** Lines of the access log. */
-  readonly access: readonly AccessLine[];
-  /** The outcomes of all requests. */
-  readonly outcomes: readonly string[];
-  /** Errors that are not in the error catalog. */
-  readonly errors: readonly unknown[];
-  /** Responds to all waiting and later requests. */
-  release(): void;
-  /** Stops listening. Resolves once all requests have responses. */
-  drain(graceMs: number): Promise<void>;
-}
+export type EdgeServer = Awaited<ReturnType<typeof startEdgeServer>>;
 
 /** Settings of an edge without limits and trusted proxies. */
 export const openSettings: EdgeSettings = {
@@ -47,7 +34,7 @@ export const arriveOn = (connection: Connection, more: Partial<Arrival> = {}): A
 
 /** Returns the path of a response with at least this many bytes. */
 export const largeAnswer = (bytes: number): string => `/zk/nullifier/${numberedHash(bytes)}`;
-/** Path of a response that waits for {@link EdgeServer.release}. */
+/** Path of a response that waits for `release`. */
 export const waitingAnswer = "/zk/merkle-root";
 
 /** Starts the server. `first` handles HTTP/1.1 requests first. */
@@ -55,7 +42,7 @@ export async function startEdgeServer(
   t: Teardown,
   settings: Partial<EdgeSettings> = {},
   first: "compiled" | "express" = "compiled",
-): Promise<EdgeServer> {
+) {
   let release = (): void => undefined;
   const released = new Promise<void>((resolve) => (release = resolve));
   const access: AccessLine[] = [];
@@ -108,7 +95,15 @@ export async function startEdgeServer(
     await server.drain(100);
     edge.stop();
   });
-  return { port, edge, access, outcomes, errors, release, drain: (graceMs) => server.drain(graceMs) };
+  return {
+    ...{ port, edge },
+    /** Lines of the access log, the outcomes of all requests, and errors that are not in the error catalog. */
+    ...{ access, outcomes, errors },
+    /** Responds to all waiting and later requests. */
+    release,
+    /** Stops listening. Resolves once all requests have responses. */
+    drain: (graceMs: number) => server.drain(graceMs),
+  };
 }
 
 /** Creates text that compresses badly. */

@@ -6,6 +6,7 @@ import { readFile, writeFile, cp } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import type { ExecutionContext } from "ava";
+import type { ConditionalTest } from "./when.js";
 import { ControlService } from "../../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { AccessMode } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
@@ -52,18 +53,36 @@ export function startProgram(t: Teardown, command: string, args: readonly string
   };
 }
 
-/** Starts a client with these arguments. */
-export type ForeignClient = (t: Teardown, ...args: readonly string[]) => ForeignProgram;
+/** Starts a program of the examples with these arguments. */
+type Run = (t: Teardown, ...args: readonly string[]) => ForeignProgram;
+type Cases = Readonly<Record<string, (t: ExecutionContext) => Promise<void>>>;
+
+/** gRPC codes as a client prints them. */
+type Codes = Readonly<Record<"unavailable" | "resourceExhausted", string>>;
+const numbers: Codes = { unavailable: "14", resourceExhausted: "8" };
 
 /**
- * Cases of every reading client of the examples.
+ * Declares the cases of programs in a language: a reading, a writing and a watching client, and one that checks the test
+ * vectors.
  *
- * @param codes - The gRPC codes as the client prints them: names in grpc-python, numbers in gRPC C++.
+ * @param codes by default the numbers.
  */
-export function clientCases(
-  run: ForeignClient,
-  codes: Readonly<Record<"unavailable" | "resourceExhausted", string>>,
-): Readonly<Record<string, (t: ExecutionContext) => Promise<void>>> {
+export function testExamples(
+  test: ConditionalTest,
+  language: string,
+  programs: readonly (keyof typeof casesOf)[],
+  run: (t: Teardown, program: string, ...args: readonly string[]) => ForeignProgram,
+  codes: Codes = numbers,
+): void {
+  for (const program of programs) {
+    const cases = casesOf[program]((t, ...args) => run(t, program, ...args), codes);
+    Object.entries(cases).forEach(([title, implementation]) => test(`the ${language} client ${title}`, implementation));
+  }
+}
+
+const casesOf = { client: clientCases, write: writerCases, watch: watcherCases, vectors: vectorCases };
+
+function clientCases(run: Run, codes: Codes): Cases {
   return {
     async "prints version, health and latest block"(t) {
       const { port } = await startMember(t);
@@ -150,11 +169,8 @@ export function clientCases(
   };
 }
 
-/** Starts a writing client with the address of a node, a key file, the name of a program and its document. */
-export type ForeignWriter = (t: Teardown, ...args: readonly [string, string, string, string]) => ForeignProgram;
-
-/** Cases of every writing client of the examples. */
-export function writerCases(run: ForeignWriter): Readonly<Record<string, (t: ExecutionContext) => Promise<void>>> {
+/** Cases of a client that gets the address of a node, a key file, the name of a program and its document. */
+function writerCases(run: Run): Cases {
   return {
     async "writes a private program, waits for its block and reads it back, or prints the reason of an error"(t) {
       const node = await startMember(t);
@@ -188,11 +204,8 @@ export function writerCases(run: ForeignWriter): Readonly<Record<string, (t: Exe
   };
 }
 
-/** Starts a watching client with the address of a node, a cursor file and optionally a key file. */
-export type ForeignWatcher = (t: Teardown, ...args: readonly [string, string, string?]) => ForeignProgram;
-
-/** Cases of every watching client of the examples. */
-export function watcherCases(run: ForeignWatcher): Readonly<Record<string, (t: ExecutionContext) => Promise<void>>> {
+/** Cases of a client that gets the address of a node, a cursor file and optionally a key file. */
+function watcherCases(run: Run): Cases {
   const alice = testKey(2);
   const secret: Operation = { case: "createProgram", value: { programName: "b", access: { mode: AccessMode.OWNER } } };
 
@@ -270,22 +283,25 @@ export async function pruneBelow({ databaseFile }: Pick<TestNode, "databaseFile"
   await database.close();
 }
 
-/** Checks that a program accepts the vectors, and detects a changed signature in a copy of them. */
-export async function checkVectors(t: ExecutionContext, run: (folder: string) => ForeignProgram): Promise<void> {
-  const { code, stdout, stderr } = await run("examples/vectors").ended;
-  t.is(code, 0, stderr);
-  t.regex(stdout, /^1\d\d checks passed\n$/);
+function vectorCases(run: Run): Cases {
+  return {
+    async "reproduces the test vectors, and detects changed ones"(t) {
+      const { code, stdout, stderr } = await run(t, "examples/vectors").ended;
+      t.is(code, 0, stderr);
+      t.regex(stdout, /^1\d\d checks passed\n$/);
 
-  const copy = await temporaryDirectory(t);
-  await cp("examples/vectors", copy, { recursive: true });
-  const path = join(copy, "transactions.json");
-  const content = JSON.parse(await readFile(path, "utf8")) as {
-    readonly transactions: readonly { readonly name: string; signature: string }[];
+      const copy = await temporaryDirectory(t);
+      await cp("examples/vectors", copy, { recursive: true });
+      const path = join(copy, "transactions.json");
+      const content = JSON.parse(await readFile(path, "utf8")) as {
+        readonly transactions: readonly { readonly name: string; signature: string }[];
+      };
+      const changed = content.transactions.find(({ name }) => name === "of another sender")!;
+      changed.signature = changed.signature.replace(/^../, (byte) => (byte === "00" ? "01" : "00"));
+      await writeFile(path, JSON.stringify(content));
+      const wrong = await run(t, copy).ended;
+      t.is(wrong.code, 1);
+      t.regex(wrong.stderr, /of another sender: the signature is\n/);
+    },
   };
-  const changed = content.transactions.find(({ name }) => name === "of another sender")!;
-  changed.signature = changed.signature.replace(/^../, (byte) => (byte === "00" ? "01" : "00"));
-  await writeFile(path, JSON.stringify(content));
-  const wrong = await run(copy).ended;
-  t.is(wrong.code, 1);
-  t.regex(wrong.stderr, /of another sender: the signature is\n/);
 }

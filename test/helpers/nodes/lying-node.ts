@@ -24,19 +24,12 @@ export type Lie = (
 ) => GetProofResponse | Promise<GetProofResponse>;
 
 /** A running dishonest node. */
-export interface LyingNode {
-  readonly url: string;
-  readonly port: number;
-  /** Sets the change of proofs; without one, the node is honest. */
-  lie(lie?: Lie): void;
-  /** The number of requested proofs. */
-  readonly asked: number;
-}
+export type LyingNode = Awaited<ReturnType<typeof startLyingNode>>;
 
 const proofPath = "/gatehouse.state.v1.StateService/GetProof";
 
 /** Starts a dishonest node in front of the node at a port. */
-export async function startLyingNode(t: Teardown, nodePort: number): Promise<LyingNode> {
+export async function startLyingNode(t: Teardown, nodePort: number) {
   let lie: Lie | undefined;
   let asked = 0;
   const askNode = async (question: GetProofRequest): Promise<GetProofResponse> => {
@@ -73,7 +66,9 @@ export async function startLyingNode(t: Teardown, nodePort: number): Promise<Lyi
   return {
     url: `http://127.0.0.1:${port}`,
     port,
-    lie: (next) => (lie = next),
+    /** Sets the change of proofs; without one, the node is honest. */
+    lie: (next?: Lie): void => void (lie = next),
+    /** The number of requested proofs. */
     get asked() {
       return asked;
     },

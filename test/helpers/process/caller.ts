@@ -1,6 +1,6 @@
 /** Callers that sign requests by the specification, with node:crypto only. */
-import { createHash, generateKeyPairSync, sign } from "node:crypto";
-import type { TestKey } from "../chain/keys.js";
+import { createHash } from "node:crypto";
+import { newKey, type TestKey } from "../chain/keys.js";
 
 /** Identity headers, with `network` in the form for one network. */
 export interface IdentityHeaders extends Record<string, string> {
@@ -10,39 +10,33 @@ export interface IdentityHeaders extends Record<string, string> {
 }
 
 /** A caller with a key. */
-export interface TestCaller {
-  /** 0x and 64 lower-case hex digits. */
-  readonly publicKey: string;
-  /** Headers that prove the identity. */
-  headers(options?: {
-    readonly identity?: string;
-    readonly timestamp?: string | number;
-    /** Hash of a genesis; by default the form without a network. */
-    readonly network?: string | undefined;
-  }): IdentityHeaders;
-  /** The headers of existing clients: the key signs its own digits, without a time. */
-  timelessHeaders(): { readonly identity: string; readonly signature: string };
-}
+export type TestCaller = ReturnType<typeof callerOf>;
 
 /** Creates a caller with a new key. */
 export function createCaller(): TestCaller {
-  const { publicKey: key, privateKey } = generateKeyPairSync("ed25519");
-  return callerOf({
-    publicKey: `0x${key.export({ format: "der", type: "spki" }).subarray(-32).toString("hex")}`,
-    sign: (bytes) => sign(null, bytes, privateKey),
-  });
+  return callerOf(newKey());
 }
 
 /** Creates the caller with this key. */
-export function callerOf({ publicKey, sign }: Pick<TestKey, "publicKey" | "sign">): TestCaller {
+export function callerOf({ publicKey, sign }: Pick<TestKey, "publicKey" | "sign">) {
   return {
     publicKey,
-    headers({ identity = `ed25519:${publicKey}`, timestamp = Date.now(), network } = {}) {
+    /** Headers that prove the identity, for the network with this hash of its genesis, or in the form for any. */
+    headers({
+      identity = `ed25519:${publicKey}`,
+      timestamp = Date.now(),
+      network,
+    }: {
+      readonly identity?: string;
+      readonly timestamp?: string | number;
+      readonly network?: string | undefined;
+    } = {}): IdentityHeaders {
       const prefix = network === undefined ? "" : `gatehouse-identity:${network}:`;
       const digest = createHash("sha256").update(`${prefix}${identity}:${timestamp}`).digest("hex");
       const signature = `0x${sign(Buffer.from(digest)).toString("hex")}`;
       return { identity, timestamp: String(timestamp), signature, ...(network !== undefined && { network }) };
     },
+    /** The headers of existing clients: the key signs its own digits, without a time. */
     timelessHeaders: () => ({
       identity: `ed25519:${publicKey}`,
       signature: `0x${sign(Buffer.from(publicKey)).toString("hex")}`,

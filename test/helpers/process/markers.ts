@@ -2,30 +2,26 @@
 import { randomBytes } from "node:crypto";
 
 /** Marker texts that start with a common stem. */
-export interface Markers {
-  /** The first characters of the stem, for search requests: a response may repeat them without a leak. */
-  readonly stemPrefix: string;
-  /** Creates a marker of 30 characters. The name identifies it in reports. */
-  make(name: string): string;
-  /** Returns the names of the markers in these bytes; "?" for a stem without a known marker. */
-  findIn(bytes: Buffer): string[];
-}
+export type Markers = ReturnType<typeof createMarkers>;
 
 const stemLength = 18;
 
-export function createMarkers(): Markers {
+export function createMarkers() {
   const stem = `m${randomBytes(16).toString("hex")}`.slice(0, stemLength);
   /** The encodings of each marker, by name. */
   const encodings = new Map<string, readonly string[]>();
   const stemForms = formsOf(stem);
   return {
+    /** The first characters of the stem, for search requests: a response may repeat them without a leak. */
     stemPrefix: stem.slice(0, 6),
-    make(name) {
+    /** Creates a marker of 30 characters. The name identifies it in reports. */
+    make(name: string): string {
       const marker = `${stem}${randomBytes(6).toString("hex")}`;
       encodings.set(name, formsOf(marker));
       return marker;
     },
-    findIn(bytes) {
+    /** Returns the names of the markers in these bytes; "?" for a stem without a known marker. */
+    findIn(bytes: Buffer): string[] {
       if (!stemForms.some((form) => bytes.includes(form, 0, "latin1"))) {
         return [];
       }

@@ -9,19 +9,11 @@ import { collect } from "../nodes/run-cli.js";
 import { type Teardown, temporaryDirectory } from "../nodes/teardown.js";
 import { until } from "../nodes/until.js";
 
-/** A running server. */
-export interface Prometheus {
-  /** Resolves to the value of the first series of a query; undefined without one. */
-  query(expression: string): Promise<string | undefined>;
-  /** Resolves to the names of firing alerts. */
-  firing(): Promise<string[]>;
-}
-
 /**
  * Starts Prometheus on a metrics port, with the rules of deploy/. A minute in the rules lasts two seconds, except in
  * `for:`, so that an alert must hold for longer than one scrape interval.
  */
-export async function startPrometheus(t: Teardown, metricsPort: number): Promise<Prometheus> {
+export async function startPrometheus(t: Teardown, metricsPort: number) {
   const dir = await temporaryDirectory(t);
   const rules = await readFile("deploy/prometheus/alerts.yml", "utf8");
   await writeFile(
@@ -56,12 +48,14 @@ export async function startPrometheus(t: Teardown, metricsPort: number): Promise
     );
   }, "Prometheus is ready");
   return {
-    async query(expression) {
+    /** Resolves to the value of the first series of a query; undefined without one. */
+    async query(expression: string): Promise<string | undefined> {
       const path = `/api/v1/query?query=${encodeURIComponent(expression)}`;
       const { data } = await askJson<{ data: { result: { value: [number, string] }[] } }>(port, path);
       return data.result[0]?.value[1];
     },
-    async firing() {
+    /** Resolves to the names of firing alerts. */
+    async firing(): Promise<string[]> {
       const { data } = await askJson<{ data: { alerts: { state: string; labels: { alertname: string } }[] } }>(
         port,
         "/api/v1/alerts",

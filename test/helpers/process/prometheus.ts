@@ -1,18 +1,11 @@
 /** A strict parser of the Prometheus text format, and the counts of a node in it. */
 import { ask, askJson } from "../wire/plain-client.js";
 
-/** Parsed metrics. */
-export interface ReadMetrics {
-  /** Returns the value of the sample with exactly these labels; undefined without one. */
-  value(name: string, labels: Readonly<Record<string, string>>): number | undefined;
-  readonly names: readonly string[];
-}
-
 const sample = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? ([Nn]a[Nn]|[+-]Inf|[-+0-9.e]+)( \d+)?$/;
 const label = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\["\\n])*)",?/gy;
 
 /** Parses metrics. Throws on an invalid line. */
-export function parseMetrics(text: string): ReadMetrics {
+export function parseMetrics(text: string) {
   const values = new Map<string, number>();
   const typed = new Set<string>();
   if (!text.endsWith("\n")) {
@@ -36,7 +29,11 @@ export function parseMetrics(text: string): ReadMetrics {
       );
     }
   }
-  return { value: (name, labels) => values.get(keyOf(name, labels)), names: [...typed] };
+  return {
+    /** Returns the value of the sample with exactly these labels; undefined without one. */
+    value: (name: string, labels: Readonly<Record<string, string>>) => values.get(keyOf(name, labels)),
+    names: [...typed],
+  };
 }
 
 function parseLabels(text: string): Record<string, string> {
@@ -59,16 +56,8 @@ function keyOf(name: string, labels: Readonly<Record<string, string>>): string {
 /** Flags that enable metrics. */
 export const metricsFlags = { "metrics-enabled": true, "metrics-port": "0" };
 
-/** Current counts. */
-export interface EdgeCounts {
-  readonly inFlight: number;
-  readonly openStreams: number;
-  readonly openConnections: number;
-  readonly heldBytes: number;
-}
-
 /** Returns a function that reads the counts over the metrics port, which does not change them. */
-export async function readEdgeCounts(node: { readonly port: number }): Promise<() => Promise<EdgeCounts>> {
+export async function readEdgeCounts(node: { readonly port: number }) {
   const { ports } = await askJson<{ ports: { metrics: { actual: number } } }>(node.port, "/health");
   return async () => {
     const metrics = parseMetrics((await ask(ports.metrics.actual, "/metrics")).text);

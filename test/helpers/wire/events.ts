@@ -31,18 +31,7 @@ export interface EventJson {
 }
 
 /** An open event stream. */
-export interface Listener {
-  readonly status: number;
-  /** All received messages. */
-  readonly heard: readonly EventJson[];
-  /** True if the node has ended the stream. */
-  readonly isOver: boolean;
-  /** Resolves to the first events, without progress and heads, once this many have arrived. */
-  take(count: number): Promise<EventJson[]>;
-  /** Resolves to the events up to the end of a block. */
-  takeTo(block: number): Promise<EventJson[]>;
-  end(): void;
-}
+export type Listener = Awaited<ReturnType<typeof listen>>;
 
 /** Returns true for events of blocks and rejections. Signed heads and progress arrive at any time. */
 export const isEvent = ({ progress, head }: EventJson): boolean => progress === undefined && head === undefined;
@@ -52,11 +41,7 @@ export const blockDone = ({ cursor }: EventJson): number =>
   cursor.includes(".") ? Number(cursor.split(".")[0]) - 1 : Number(cursor);
 
 /** Opens a stream from now on. Resolves at the start of the response. An error response becomes a message. */
-export async function listen(
-  port: number,
-  query = "",
-  headers: Readonly<Record<string, string>> = {},
-): Promise<Listener> {
+export async function listen(port: number, query = "", headers: Readonly<Record<string, string>> = {}) {
   const client = connectTransport("HTTP/1.1", { port });
   const ended = new AbortController();
   const request = { headers: { accept: "application/jsonl", ...headers } };
@@ -80,15 +65,19 @@ export async function listen(
     });
   return {
     status,
-    heard,
+    /** All received messages. */
+    heard: heard as readonly EventJson[],
+    /** True if the node has ended the stream. */
     get isOver() {
       return isOver;
     },
-    async take(count) {
+    /** Resolves to the first events, without progress and heads, once this many have arrived. */
+    async take(count: number): Promise<EventJson[]> {
       await until(() => heard.filter(isEvent).length >= count, `${count} events`);
       return heard.filter(isEvent).slice(0, count);
     },
-    async takeTo(block) {
+    /** Resolves to the events up to the end of a block. */
+    async takeTo(block: number): Promise<EventJson[]> {
       await until(() => heard.some((one) => blockDone(one) >= block), `the end of block ${block}`);
       return heard.filter((one) => isEvent(one) && one.blockNumber <= block);
     },

@@ -5,24 +5,10 @@ import { freePort } from "../nodes/free-port.js";
 import type { Teardown } from "../nodes/teardown.js";
 
 /** A forwarder whose port is closed at first. */
-export interface Forwarder {
-  /** The URL of the server with the port of the forwarder. */
-  readonly url: string;
-  open(): Promise<void>;
-  /** Closes all connections, and accepts no more. */
-  close(): Promise<void>;
-  /** Keeps connections open and accepts new ones, but forwards no data, like a stopped server process. */
-  freeze(): void;
-  /** Closes after this many more packets to the server, unless it is opened again before. Resolves once closed. */
-  closeAfter(packets: number): Promise<void>;
-  /** Freezes after this many more packets to the server. */
-  freezeAfter(packets: number): void;
-  /** The number of connections so far. */
-  readonly count: () => number;
-}
+export type Forwarder = Awaited<ReturnType<typeof createForwarder>>;
 
 /** Creates a forwarder to the server of this URL. */
-export async function createForwarder(t: Teardown, to: string): Promise<Forwarder> {
+export async function createForwarder(t: Teardown, to: string) {
   const port = await freePort();
   const target = new URL(to);
   const url = new URL(to);
@@ -54,8 +40,9 @@ export async function createForwarder(t: Teardown, to: string): Promise<Forwarde
   };
   t.teardown(close);
   return {
+    /** The URL of the server with the port of the forwarder. */
     url: url.href,
-    async open() {
+    async open(): Promise<void> {
       onSent = () => undefined;
       server = createServer((near) => {
         count++;
@@ -81,10 +68,14 @@ export async function createForwarder(t: Teardown, to: string): Promise<Forwarde
       server.listen(port, "127.0.0.1");
       await once(server, "listening");
     },
+    /** Closes all connections, and accepts no more. */
     close,
+    /** Keeps connections open and accepts new ones, but forwards no data, like a stopped server process. */
     freeze,
-    closeAfter: (packets) => new Promise((resolve) => after(packets, () => resolve(close()))),
-    freezeAfter: (packets) => after(packets, freeze),
+    /** Closes after this many more packets to the server, unless it is opened again before. Resolves once closed. */
+    closeAfter: (packets: number) => new Promise<void>((resolve) => after(packets, () => resolve(close()))),
+    freezeAfter: (packets: number): void => after(packets, freeze),
+    /** The number of connections so far. */
     count: () => count,
   };
 }
