@@ -4,7 +4,7 @@ import { setMaxListeners } from "node:events";
 import { HealthService } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
 import type { AccessLine } from "../../../src/edge/request-reporter.js";
-import { createEdge, type Edge, type EdgeSettings } from "../../../src/edge/edge.js";
+import { createEdge, type EdgeSettings } from "../../../src/edge/edge.js";
 import type { Arrival, Connection } from "../../../src/rpc/gate.js";
 import { createRpcServer, type ApplicationDeps, type RpcServerOptions } from "../../../src/rpc/server/rpc-server.js";
 import { serve } from "../../../src/rpc/service.js";
