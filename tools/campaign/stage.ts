@@ -43,7 +43,7 @@ async function openDatabases(t: Teardown, directory: string, engine: CampaignSet
 export function chooseKinds(kinds: readonly FaultKind[], { network }: Stage) {
   const skipped: Partial<Record<FaultKind, string>> = {};
   const possible = kinds.filter((kind) => {
-    const reason = faults[kind].unavailableReason(network);
+    const reason = faults[kind].unavailableReason?.(network);
     if (reason !== undefined) {
       skipped[kind] = reason;
     }

@@ -4,20 +4,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Chance, createChance } from "../../../test/helpers/wire/hostile-values.js";
 import { emptyDatabase } from "../nodes/network.js";
 import type { CampaignNode } from "../nodes/node.js";
-import { restartNode, type Fault, inSeconds, type Stage, targetOf } from "./fault.js";
+import { restartNode, type Fault, inSeconds, type Stage } from "./fault.js";
 
 /** Fills the disk of a node for some seconds. */
 export const disk: Fault = {
-  kind: "disk",
   description: "fills a node's disk for 2 to 10 s: what makes a file longer fails, or every write",
   unavailableReason: ({ disk }) => disk.unavailableReason,
-  plan(chance, target) {
+  plan(chance) {
     const forMs = 2_000 + chance.below(8_000);
     const fullness = chance.pick(["full", "full in place"] as const);
     return {
-      ...{ kind: "disk", target, title: `disk ${fullness} for ${inSeconds(forMs)}` },
-      async run(stage) {
-        const node = targetOf(stage, target);
+      title: `disk ${fullness} for ${inSeconds(forMs)}`,
+      async run(stage, node) {
         await stage.network.disk.setFull(node.home, fullness);
         await sleep(forMs);
         await stage.network.disk.setFull(node.home, "room");
@@ -28,7 +26,6 @@ export const disk: Fault = {
 
 /** Corrupts bytes of a database file. */
 export const corrupt: Fault = {
-  kind: "corrupt",
   description:
     "flips bytes of a follower's file, running or stopped: it may fail, and serves nothing that is wrong; then it joins anew",
   targets: [1, 2],
@@ -36,13 +33,8 @@ export const corrupt: Fault = {
   plan(chance, target) {
     const [isRunning, seed, count] = [chance.below(2) === 0, chance.below(1_000_000), 4 + chance.below(40)];
     return {
-      ...{
-        kind: "corrupt",
-        target,
-        title: `${count} bytes flipped ${isRunning ? "while it runs" : "while it is stopped"}`,
-      },
-      async run(stage) {
-        const node = targetOf(stage, target);
+      title: `${count} bytes flipped ${isRunning ? "while it runs" : "while it is stopped"}`,
+      async run(stage, node) {
         node.mayEnd = true;
         if (!isRunning) {
           await node.end("SIGTERM");
@@ -92,16 +84,15 @@ async function readAll({ client, model }: Stage, node: CampaignNode): Promise<vo
 
 /** Simulates power loss: kills nodes, and undoes writes that were not synced. */
 export const power: Fault = {
-  kind: "power",
   isAlone: true,
   description: "cuts the power of a node, or of all: killed, and what was not synced is not on the disk, or some of it",
   unavailableReason: ({ disk }) => disk.unavailableReason,
-  plan(chance, target) {
+  plan(chance) {
     const [isAll, seed, downMs] = [chance.below(4) === 0, chance.below(1_000_000), chance.below(2_000)];
     return {
-      ...{ kind: "power", target, title: `power cut${isAll ? " of all nodes" : ""}, back after ${inSeconds(downMs)}` },
-      async run(stage) {
-        const nodes = isAll ? stage.network.nodes : [targetOf(stage, target)];
+      title: `power cut${isAll ? " of all nodes" : ""}, back after ${inSeconds(downMs)}`,
+      async run(stage, node) {
+        const nodes = isAll ? stage.network.nodes : [node];
         await Promise.all(nodes.map((node) => node.end("SIGKILL")));
         const seeded = createChance(seed);
         for (const node of nodes) {

@@ -17,33 +17,32 @@ export interface Stage {
 
 /** Kind of fault. */
 export interface Fault {
-  readonly kind: FaultKind;
   /** Description for the help text. */
   readonly description: string;
   /** True if the fault never occurs together with another one. */
   readonly isAlone?: boolean;
   /** Indices of the nodes that may be targeted. Default: all. */
   readonly targets?: readonly number[];
-  /** Returns the reason if the fault is not possible on this network. */
-  unavailableReason(network: CampaignNetwork): string | undefined;
+  /** Returns the reason if the fault is not possible on this network. Default: it is possible everywhere. */
+  unavailableReason?(network: CampaignNetwork): string | undefined;
   /** Draws all random parameters in advance, so that a seed repeats the same faults regardless of the nodes. */
-  plan(chance: Chance, target: number): PlannedFault;
+  plan(chance: Chance, target: number): FaultPlan;
 }
 
-/** Fault with its drawn parameters. */
-export interface PlannedFault {
+/** Drawn parameters of a fault. */
+export interface FaultPlan {
+  /** Description of the fault, for the log and the report. */
+  readonly title: string;
+  /** Injects the fault into the target node, waits for its duration, and removes it. */
+  run(stage: Stage, node: CampaignNode): Promise<void>;
+}
+
+/** Fault with its target node. */
+export interface PlannedFault extends Pick<FaultPlan, "title"> {
   readonly kind: FaultKind;
   /** Index of the target node. */
   readonly target: number;
-  /** Description of the fault, for the log and the report. */
-  readonly title: string;
-  /** Injects the fault, waits for its duration, and removes it. */
   run(stage: Stage): Promise<void>;
-}
-
-/** Returns the target node of a fault. */
-export function targetOf({ network }: Stage, target: number): CampaignNode {
-  return network.nodes[target]!;
 }
 
 const startAttempts = 20;
@@ -68,6 +67,3 @@ export async function restartNode({ model }: Stage, node: CampaignNode): Promise
 export function inSeconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;
 }
-
-/** Returns no reason, for faults that are possible everywhere. */
-export const possible = (): undefined => undefined;

@@ -20,7 +20,6 @@ function drawLinks(chance: Chance, target: number) {
 
 /** Interrupts links, or slows them down. */
 export const cut: Fault = {
-  kind: "cut",
   description: "cuts wires of a node for 2 to 10 s, or makes them slow (0.1 to 1 s for each piece)",
   unavailableReason: onLinux,
   plan(chance, target) {
@@ -28,7 +27,7 @@ export const cut: Fault = {
     const [forMs, delayMs] = [2_000 + chance.below(8_000), chance.pick([0, 0, 100 + chance.below(900)])];
     const effect = delayMs === 0 ? "cut" : `slow by ${delayMs} ms`;
     return {
-      ...{ kind: "cut", target, title: `${name} ${effect} for ${inSeconds(forMs)}` },
+      title: `${name} ${effect} for ${inSeconds(forMs)}`,
       async run({ network: { links } }) {
         const cut = of(links);
         cut.forEach((link) => Object.assign(link, delayMs === 0 ? { isCut: true } : { delayMs }));
@@ -44,7 +43,6 @@ export const cut: Fault = {
 
 /** Simulates packet loss: links are silent, or delay packets and close connections. */
 export const loss: Fault = {
-  kind: "loss",
   description:
     "lets wires lose what is sent: silent for 2 to 12 s, or pieces that come late and connections that break",
   unavailableReason: onLinux,
@@ -53,7 +51,7 @@ export const loss: Fault = {
     const [forMs, isSilent, seed] = [2_000 + chance.below(10_000), chance.below(2) === 0, chance.below(1_000_000)];
     const effect = isSilent ? "silent" : "lossy";
     return {
-      ...{ kind: "loss", target, title: `${name} ${effect} for ${inSeconds(forMs)}` },
+      title: `${name} ${effect} for ${inSeconds(forMs)}`,
       async run({ network: { links } }) {
         const affected = of(links);
         const seeded = createChance(seed);

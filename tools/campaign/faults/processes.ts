@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { emptyDatabase } from "../nodes/network.js";
 import type { CampaignNode } from "../nodes/node.js";
-import { restartNode, type Fault, inSeconds, possible, type Stage, targetOf } from "./fault.js";
+import { restartNode, type Fault, inSeconds, type Stage } from "./fault.js";
 
 interface RestartFault extends Pick<Fault, "description"> {
   readonly kind: "kill" | "stop";
@@ -14,13 +14,12 @@ interface RestartFault extends Pick<Fault, "description"> {
 /** Creates a fault that ends a node and restarts it after some time. */
 function createRestartFault({ kind, description, downMs: choose, end }: RestartFault): Fault {
   return {
-    ...{ kind, description, unavailableReason: possible },
-    plan(chance, target) {
+    description,
+    plan(chance) {
       const downMs = chance.pick(choose(chance.below(5_000)));
       return {
-        ...{ kind, target, title: `${kind}, started again after ${inSeconds(downMs)}` },
-        async run(stage) {
-          const node = targetOf(stage, target);
+        title: `${kind}, started again after ${inSeconds(downMs)}`,
+        async run(stage, node) {
           await end(stage, node);
           await sleep(downMs);
           await restartNode(stage, node);
@@ -55,15 +54,12 @@ export const stop = createRestartFault({
 
 /** Pauses a node with SIGSTOP and SIGCONT. */
 export const pause: Fault = {
-  kind: "pause",
   description: "freezes a node (SIGSTOP) for 1 to 9 s",
-  unavailableReason: possible,
-  plan(chance, target) {
+  plan(chance) {
     const frozenMs = 1_000 + chance.below(8_000);
     return {
-      ...{ kind: "pause", target, title: `pause of ${inSeconds(frozenMs)}` },
-      async run(stage) {
-        const node = targetOf(stage, target);
+      title: `pause of ${inSeconds(frozenMs)}`,
+      async run(_, node) {
         node.pause();
         await sleep(frozenMs);
         node.resume();
@@ -74,17 +70,14 @@ export const pause: Fault = {
 
 /** Empties the database of a follower, which synchronizes from the start. */
 export const join: Fault = {
-  kind: "join",
   description: "takes a follower's database away; it joins anew, and is killed now and then while it does",
   targets: [1, 2],
-  unavailableReason: possible,
   plan(chance, target) {
     const killedAfterMs = chance.pick([undefined, 100 + chance.below(2_000)]);
     const title = killedAfterMs === undefined ? "joins anew" : `joins anew, killed after ${inSeconds(killedAfterMs)}`;
     return {
       ...{ kind: "join", target, title },
-      async run(stage) {
-        const node = targetOf(stage, target);
+      async run(stage, node) {
         await node.end("SIGTERM");
         await emptyDatabase(stage.network, node);
         stage.model.resetNode(target);
@@ -101,17 +94,14 @@ export const join: Fault = {
 
 /** Shifts the clock of a node for some seconds. */
 export const clock: Fault = {
-  kind: "clock",
   description: "lets a node's clock jump, by up to 4 minutes forward or back, and mends it after 2 to 10 s",
-  unavailableReason: possible,
-  plan(chance, target) {
+  plan(chance) {
     const jumpMs = chance.pick([1, -1]) * (1_000 + chance.below(239_000));
     const forMs = 2_000 + chance.below(8_000);
     const way = jumpMs > 0 ? "forward" : "back";
     return {
-      ...{ kind: "clock", target, title: `clock ${inSeconds(Math.abs(jumpMs))} ${way} for ${inSeconds(forMs)}` },
-      async run(stage) {
-        const node = targetOf(stage, target);
+      title: `clock ${inSeconds(Math.abs(jumpMs))} ${way} for ${inSeconds(forMs)}`,
+      async run(_, node) {
         await node.shiftClock(jumpMs);
         await sleep(forMs);
         await node.shiftClock(0);

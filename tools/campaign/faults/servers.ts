@@ -5,7 +5,6 @@ import { type Fault, inSeconds } from "./fault.js";
 
 /** Kills, aborts or restarts a server. */
 export const server: Fault = {
-  kind: "server",
   description: "kills the PostgreSQL server of the authority or of the followers, stops it at once, or restarts it",
   unavailableReason: ({ databases }) =>
     databases.engine === "postgresql" ? undefined : "it is for servers of PostgreSQL",
@@ -14,7 +13,7 @@ export const server: Fault = {
     const downMs = chance.pick([0, chance.below(6_000)]);
     const verb = { SIGKILL: "killed", SIGQUIT: "stopped at once", restart: "restarted" }[method];
     return {
-      ...{ kind: "server", target, title: `server ${verb}, back after ${inSeconds(downMs)}` },
+      title: `server ${verb}, back after ${inSeconds(downMs)}`,
       async run({ network: { databases } }) {
         const postgres = databases.servers[Math.min(target, 1)]!;
         await (method === "restart" ? postgres.stop() : postgres.crash(method));
@@ -42,15 +41,14 @@ async function startAgain(postgres: EndedServer): Promise<void> {
 
 /** Ends the primary, and promotes the standby. */
 export const switchover: Fault = {
-  kind: "switchover",
   description: "ends the authority's PostgreSQL server in one of three ways, and has its standby take its place",
   targets: [0],
   unavailableReason: ({ databases }) =>
     databases.pair === undefined ? "the authority's database has no standby" : undefined,
-  plan(chance, target) {
+  plan(chance) {
     const end = chance.pick(["stopped", "aborted", "killed"] as const);
     return {
-      ...{ kind: "switchover", target, title: `switchover, the primary is ${end}` },
+      title: `switchover, the primary is ${end}`,
       run: async ({ network: { databases } }) => await databases.pair!.changePlaces(end),
     };
   },

@@ -1,7 +1,7 @@
 /** Node of a campaign: a process that can be killed, stopped, paused, and restarted with its data. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type RunningCli, startCli } from "../../../test/helpers/nodes/start-cli.js";
+import { type RunningCli, startCli } from "../../../test/helpers/nodes/run-cli.js";
 import type { Teardown } from "../../../test/helpers/nodes/teardown.js";
 
 /** Parameters of a node. */
