@@ -5,7 +5,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parse as parseYaml } from "yaml";
 import { type Config, type ConfigSources, loadConfig, readSettings, type Settings } from "../../src/config/config.js";
-import { configSchema } from "../../tools/docs/config-schema.js";
+import { configSchema } from "../../tools/docs/tables.js";
 import { ConfigError } from "../../src/config/declare.js";
 import { options } from "../../src/config/options.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { type StoredRun, parseRun } from "../bench/benchmarks.js";
 import { formatFigure } from "../bench/print.js";
-import { code, plain, table } from "./markdown.js";
+import { code, plain, table } from "./tables.js";
 
 type KeptRow = StoredRun["rows"][number];
 

@@ -4,11 +4,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { benchmarkHighlights, benchmarkTables } from "./benchmarks.js";
-import { bootTable } from "./boot-table.js";
-import { configSchema } from "./config-schema.js";
-import { optionsTable } from "./options-table.js";
-import { metricsTable } from "./metrics-table.js";
-import { reasonsTable } from "./reasons-table.js";
+import { bootTable, configSchema, metricsTable, optionsTable, reasonsTable } from "./tables.js";
 import { addressVectors } from "./vectors/addresses.js";
 import { identityVectors } from "./vectors/identities.js";
 import { keyVectors } from "./vectors/keys.js";

@@ -15,15 +15,16 @@ const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
 
 /** Returns the key with a number from 0 to 255. */
 export function testKey(number: number): TestKey {
-  return keyOf(Buffer.alloc(32, number));
+  return keyOfSeed(Buffer.alloc(32, number));
 }
 
 /** Creates a random key. */
 export function newKey(): TestKey {
-  return keyOf(randomBytes(32));
+  return keyOfSeed(randomBytes(32));
 }
 
-function keyOf(seed: Buffer): TestKey {
+/** Returns the key of a seed of 32 bytes. */
+export function keyOfSeed(seed: Buffer): TestKey {
   const der = Buffer.concat([pkcs8Prefix, seed]);
   const privateKey = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
   const raw = createPublicKey(privateKey).export({ format: "der", type: "spki" }).subarray(-32);

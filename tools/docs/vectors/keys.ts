@@ -1,33 +1,17 @@
 /** Generates examples/vectors/keys.json: Ed25519 keys as seeds, in files, and in the forms of the network. */
-import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
+import { createPublicKey } from "node:crypto";
+import { keyOfSeed, type TestKey } from "../../../test/helpers/chain/keys.js";
 
 /** Publicly known key. */
-export interface VectorKey {
+export interface VectorKey extends TestKey {
   /** Seed of 32 bytes, as 64 hex digits. */
   readonly seed: string;
-  /** Public key: 0x and 64 lower-case hex digits. */
-  readonly publicKey: string;
-  readonly privateKey: KeyObject;
-  sign(bytes: Uint8Array): Buffer;
 }
 
 /** PKCS #8 prefix of the 32 bytes of the seed (RFC 8410), by the last byte of the algorithm identifier. */
 const pkcs8Prefix = (algorithm: "70" | "6e"): string => `302e020100300506032b65${algorithm}04220420`;
 
-function keyOf(seed: string): VectorKey {
-  const privateKey = createPrivateKey({
-    key: Buffer.from(pkcs8Prefix("70") + seed, "hex"),
-    format: "der",
-    type: "pkcs8",
-  });
-  const raw = createPublicKey(privateKey).export({ format: "der", type: "spki" }).subarray(-32);
-  return {
-    seed,
-    publicKey: `0x${raw.toString("hex")}`,
-    privateKey,
-    sign: (bytes) => sign(null, bytes, privateKey),
-  };
-}
+const keyOf = (seed: string): VectorKey => ({ seed, ...keyOfSeed(Buffer.from(seed, "hex")) });
 
 /** Keys of the first three tests in RFC 8032, so that other implementations know them. */
 export const alice = keyOf("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60");
