@@ -11,7 +11,7 @@ import { areIncluded, chainClient, include, newProgram, post } from "../helpers/
 import { testKey } from "../helpers/chain/keys.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
-import { startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { startNodeProcess } from "../helpers/nodes/run-cli.js";
 import { until } from "../helpers/nodes/until.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];

@@ -10,7 +10,7 @@ import { testKey } from "../helpers/chain/keys.js";
 import { afterMounting, whyNotMounted } from "../helpers/process/programs.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
-import { type RunningCli, startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { type RunningCli, startNodeProcess } from "../helpers/nodes/run-cli.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 import { testUnless } from "../helpers/nodes/when.js";

@@ -7,7 +7,7 @@ import { sha256 } from "../../src/base/crypto/hash.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
-import { startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { startNodeProcess } from "../helpers/nodes/run-cli.js";
 import { authorityDirectory } from "../helpers/nodes/start-node.js";
 import { chainClient, newProgram } from "../helpers/chain/submit.js";
 import { until } from "../helpers/nodes/until.js";

@@ -18,7 +18,7 @@ import { connectGrpc } from "../helpers/wire/grpc-client.js";
 import { ask, askJson, type PlainResponse } from "../helpers/wire/plain-client.js";
 import { connectEach, readFailure, type RpcClient } from "../helpers/wire/rpc-clients.js";
 import { anyRoots, insertBlocks, seedDatabase } from "../helpers/chain/seed.js";
-import { startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { startNodeProcess } from "../helpers/nodes/run-cli.js";
 import { startTestNode } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { createPublic, signTransaction, rulesOf, testNetwork } from "../helpers/chain/transactions.js";

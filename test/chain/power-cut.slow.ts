@@ -11,7 +11,7 @@ import { openDatabase } from "../../src/db/open.js";
 import { createChance } from "../helpers/wire/hostile-values.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { headOf } from "../helpers/nodes/network.js";
-import { startCli } from "../helpers/nodes/start-cli.js";
+import { startCli } from "../helpers/nodes/run-cli.js";
 import { authorityDirectory } from "../helpers/nodes/start-node.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { areIncluded, chainClient, include, newProgram } from "../helpers/chain/submit.js";

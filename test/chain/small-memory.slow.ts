@@ -9,7 +9,7 @@ import { chainClient, newProgram } from "../helpers/chain/submit.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { askJson } from "../helpers/wire/plain-client.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
-import { noRecover, type RunningCli, startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { noRecover, type RunningCli, startNodeProcess } from "../helpers/nodes/run-cli.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 

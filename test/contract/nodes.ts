@@ -6,13 +6,12 @@ import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/cha
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { createMempoolStore } from "../../src/chain/blocks/mempool-store.js";
-import { makeCertificate } from "../helpers/process/certificate.js";
+import { makeCertificate, silentPeer, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { openChain } from "../helpers/chain/chain.js";
 import { genesisOf, testKey, writeKey } from "../helpers/chain/keys.js";
 import { signedHead } from "../helpers/chain/heads.js";
 import { notaryKey } from "../helpers/process/presentation.js";
 import { insertProgram, insertProgramLeaves, seedDatabase } from "../helpers/chain/seed.js";
-import { silentPeer, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { connectTransport, type Target, type TransportName } from "../helpers/wire/transports.js";
 import { until } from "../helpers/nodes/until.js";

@@ -23,8 +23,7 @@ import { type PostgresServer, startPostgres } from "../helpers/databases/postgre
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import type { HealthBody } from "../helpers/process/health-shape.js";
 import { parseMetrics } from "../helpers/process/prometheus.js";
-import { runCliProcess } from "../helpers/nodes/run-cli.js";
-import { startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { runCliProcess, startNodeProcess } from "../helpers/nodes/run-cli.js";
 import { until } from "../helpers/nodes/until.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { testUnless } from "../helpers/nodes/when.js";

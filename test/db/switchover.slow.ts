@@ -6,7 +6,7 @@ import { openDatabase } from "../../src/db/open.js";
 import type { Access } from "../../src/db/postgresql/postgresql-servers.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { type PostgresPair, startPostgresPair } from "../helpers/databases/postgres-pair.js";
-import { startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { startNodeProcess } from "../helpers/nodes/run-cli.js";
 import { authorityDirectory } from "../helpers/nodes/start-node.js";
 import { changeUnderLoad } from "../helpers/databases/switchovers.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";

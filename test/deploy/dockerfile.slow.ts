@@ -6,11 +6,10 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, readFile, symlink } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { makeCertificate } from "../helpers/process/certificate.js";
+import { makeCertificate, startTestNode } from "../helpers/nodes/start-node.js";
 import { configOf, defaults, linkProductionPackages } from "../helpers/process/deployment.js";
 import { run } from "../helpers/process/programs.js";
 import { cleanEnvironment } from "../helpers/nodes/run-cli.js";
-import { startTestNode } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { testUnless, whyNot } from "../helpers/nodes/when.js";
 

@@ -13,7 +13,7 @@ import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { type PostgresServer, startPostgres } from "../helpers/databases/postgres-server.js";
 import { startPrometheus } from "../helpers/process/prometheus-server.js";
 import { parseMetrics } from "../helpers/process/prometheus.js";
-import { startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { startNodeProcess } from "../helpers/nodes/run-cli.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 import { testUnless, whyNot } from "../helpers/nodes/when.js";

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { configOf, defaults } from "../helpers/process/deployment.js";
 import { ask } from "../helpers/wire/plain-client.js";
 import { run } from "../helpers/process/programs.js";
-import { startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { startNodeProcess } from "../helpers/nodes/run-cli.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 import { testUnless, whyNot } from "../helpers/nodes/when.js";

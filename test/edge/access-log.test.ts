@@ -3,7 +3,7 @@ import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import type { AccessLine } from "../../src/edge/request-reporter.js";
 import { connectEach, rpcProtocols } from "../helpers/wire/rpc-clients.js";
 import { ask } from "../helpers/wire/plain-client.js";
-import { startCli } from "../helpers/nodes/start-cli.js";
+import { startCli } from "../helpers/nodes/run-cli.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 

@@ -18,9 +18,8 @@ import {
   openSettings,
   startEdgeServer,
 } from "../helpers/nodes/edge-server.js";
-import { openFrom, sessionFrom } from "../helpers/wire/from-address.js";
+import { ask, askJson, openFrom, sessionFrom } from "../helpers/wire/plain-client.js";
 import { grpcMessage, settingIds } from "../helpers/wire/http2-frames.js";
-import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { connectRawHttp2 } from "../helpers/wire/raw-http2.js";
 import { connectRpc, readFailure } from "../helpers/wire/rpc-clients.js";
 import { startMember } from "../helpers/nodes/start-node.js";

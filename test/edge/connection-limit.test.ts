@@ -12,7 +12,7 @@ import {
 import { createEdge } from "../../src/edge/edge.js";
 import { arriveOn, openSettings } from "../helpers/nodes/edge-server.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/process/prometheus.js";
-import { askFrom, firstBytes, openFrom, sessionFrom } from "../helpers/wire/from-address.js";
+import { askFrom, firstBytes, openFrom, sessionFrom } from "../helpers/wire/plain-client.js";
 import { heapBytes } from "../helpers/process/heap.js";
 import { grpcMessage } from "../helpers/wire/http2-frames.js";
 import { startTestNode, type TestNode } from "../helpers/nodes/start-node.js";

@@ -4,8 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { createConcurrency, defaultStreams } from "../../src/edge/concurrency.js";
 import { largeAnswer, startEdgeServer, waitingAnswer } from "../helpers/nodes/edge-server.js";
-import { sessionFrom } from "../helpers/wire/from-address.js";
-import { ask } from "../helpers/wire/plain-client.js";
+import { ask, sessionFrom } from "../helpers/wire/plain-client.js";
 import { connectEach, readFailure, rpcProtocols } from "../helpers/wire/rpc-clients.js";
 import { until } from "../helpers/nodes/until.js";
 

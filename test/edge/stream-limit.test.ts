@@ -8,7 +8,7 @@ import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { createConcurrency, defaultOverload } from "../../src/edge/concurrency.js";
 import { RpcError } from "../../src/rpc/errors.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/process/prometheus.js";
-import { askFrom, sessionFrom } from "../helpers/wire/from-address.js";
+import { askFrom, sessionFrom } from "../helpers/wire/plain-client.js";
 import { grpcMessage } from "../helpers/wire/http2-frames.js";
 import { connectRpc, readFailure, type RpcClient } from "../helpers/wire/rpc-clients.js";
 import { startTestNode } from "../helpers/nodes/start-node.js";

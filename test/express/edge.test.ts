@@ -4,7 +4,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { freePort } from "../helpers/nodes/free-port.js";
 import { ask } from "../helpers/wire/plain-client.js";
-import { startCli } from "../helpers/nodes/start-cli.js";
+import { startCli } from "../helpers/nodes/run-cli.js";
 import { startTestNode } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { version } from "../../src/base/version.js";

@@ -15,7 +15,7 @@ import { testKey } from "../helpers/chain/keys.js";
 import { ask } from "../helpers/wire/plain-client.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
 import { authorityDirectory } from "../helpers/nodes/start-node.js";
-import { type RunningCli, startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { type RunningCli, startNodeProcess } from "../helpers/nodes/run-cli.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { until } from "../helpers/nodes/until.js";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { countProcessErrors, ProcessErrors } from "../../src/health/process-errors.js";
 import { askJson } from "../helpers/wire/plain-client.js";
-import { startCli } from "../helpers/nodes/start-cli.js";
+import { startCli } from "../helpers/nodes/run-cli.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 

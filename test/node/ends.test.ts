@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { notaryKey } from "../helpers/process/presentation.js";
-import { startCli } from "../helpers/nodes/start-cli.js";
+import { startCli } from "../helpers/nodes/run-cli.js";
 import { authorityDirectory } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { eventually, until } from "../helpers/nodes/until.js";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { testKey } from "../helpers/chain/keys.js";
 import { type PostgresServer, startPostgres } from "../helpers/databases/postgres-server.js";
-import { startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { startNodeProcess } from "../helpers/nodes/run-cli.js";
 import { authorityDirectory } from "../helpers/nodes/start-node.js";
 import { eventually } from "../helpers/nodes/until.js";
 import { testUnless } from "../helpers/nodes/when.js";

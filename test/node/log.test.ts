@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { parseMetrics } from "../helpers/process/prometheus.js";
-import { type RunningCli, startCli } from "../helpers/nodes/start-cli.js";
+import { type RunningCli, startCli } from "../helpers/nodes/run-cli.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 import { testUnless } from "../helpers/nodes/when.js";

@@ -13,7 +13,7 @@ import { testKey } from "../helpers/chain/keys.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { type PostgresDatabases, sharedPostgres } from "../helpers/databases/postgres-server.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
-import { type RunningCli, startCli } from "../helpers/nodes/start-cli.js";
+import { type RunningCli, startCli } from "../helpers/nodes/run-cli.js";
 import { authorityDirectory, controlTransport, startTestNode } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";

@@ -15,7 +15,7 @@ import { connectStranger, type OddPeer, signNodeInfo, startOddPeer } from "../he
 import { anyRoots } from "../helpers/chain/seed.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
-import { makeCertificate } from "../helpers/process/certificate.js";
+import { makeCertificate } from "../helpers/nodes/start-node.js";
 
 const authority = testKey(1);
 const [mine, theirs] = [testKey(7), testKey(8)];

@@ -9,11 +9,10 @@ import { HealthService, HealthStatus } from "../../gen/gatehouse/health/v1/healt
 import { connectGrpc } from "../helpers/wire/grpc-client.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { sampleGenesis, startTestNode } from "../helpers/nodes/start-node.js";
+import { sampleGenesis, startTestNode, startTlsNode } from "../helpers/nodes/start-node.js";
 import { bufCurl, run, whyNoBuf } from "../helpers/process/programs.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { testUnless, whyNot } from "../helpers/nodes/when.js";
-import { startTlsNode } from "../helpers/process/certificate.js";
 import { version } from "../../src/base/version.js";
 
 test("curl", async (t) => {

@@ -14,7 +14,7 @@ import { authorityDirectory, startTestNode } from "../helpers/nodes/start-node.j
 import { commit, signZk } from "../helpers/chain/transactions.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
-import { startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { startNodeProcess } from "../helpers/nodes/run-cli.js";
 import { until } from "../helpers/nodes/until.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];

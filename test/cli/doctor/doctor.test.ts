@@ -6,7 +6,7 @@ import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:tls";
-import { makeCertificate, startTlsNode } from "../../helpers/process/certificate.js";
+import { makeCertificate, startMember, startTestNode, startTlsNode } from "../../helpers/nodes/start-node.js";
 import { testKey, writeKey } from "../../helpers/chain/keys.js";
 import { cliOutput, runCli } from "../../helpers/nodes/run-cli.js";
 import { startMember, startTestNode } from "../../helpers/nodes/start-node.js";

@@ -11,7 +11,7 @@ import { ControlService } from "../../../gen/gatehouse/control/v1/control_pb.js"
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { AccessMode } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { openDatabase } from "../../../src/db/open.js";
-import { sampleGenesis, startMember, startTestNode, type TestNode } from "./start-node.js";
+import { makeCertificate, sampleGenesis, startMember, startTestNode, type TestNode } from "./start-node.js";
 import { testKey, writeKey } from "../chain/keys.js";
 import { ask, askJson } from "../wire/plain-client.js";
 import { cleanEnvironment, type CliResult } from "./run-cli.js";
@@ -19,7 +19,6 @@ import { writeAs } from "../chain/submit.js";
 import { type Teardown, temporaryDirectory } from "./teardown.js";
 import { createPublic, type Operation } from "../chain/transactions.js";
 import { until } from "./until.js";
-import { makeCertificate } from "../process/certificate.js";
 import { version } from "../../../src/base/version.js";
 
 /** A running program. It is killed at the end of its test. */

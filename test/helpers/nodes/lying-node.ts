@@ -90,87 +90,64 @@ function exchange(port: number, path: string, method: string, headers: Headers, 
   });
 }
 
-/** A false proof of a field, and the error of its verification. */
-export interface KindOfLie {
-  readonly name: string;
-  readonly lie: Lie;
-  /** Part of the error message. */
-  readonly found: RegExp;
-}
+/** Part of the error message for a proof that contradicts the root. */
+const wrongRoot = /does not lead to the root/;
 
-/** Every kind of false proof, for a field with a value. The key of the authority is {@link testKey} 1. */
-export function kindsOfLies(otherProgram: string): KindOfLie[] {
-  const ofField = (change: (object: ObjectState) => void): Lie => {
-    return (answer) => {
+/**
+ * Every kind of false proof, for a field with a value, with part of the error of its verification. The key of the
+ * authority is {@link testKey} 1.
+ */
+export function kindsOfLies(
+  otherProgram: string,
+): { readonly name: string; readonly lie: Lie; readonly found: RegExp }[] {
+  const ofField =
+    (change: (object: ObjectState) => void): Lie =>
+    (answer) => {
       change(objectOf(answer));
       return answer;
     };
-  };
-  return [
-    {
-      name: "another value",
-      lie: ofField(({ fields }) => (fields[0]!.field!.value = '"forged"')),
-      found: /does not lead to the root/,
-    },
-    {
-      name: "absence of the field",
-      lie: ofField(({ fields }) => (fields[0]!.field = undefined)),
-      found: /does not lead to the root/,
-    },
-    {
-      name: "absence of the program",
-      lie: (answer) => {
+  const lies: readonly (readonly [name: string, lie: Lie, found?: RegExp])[] = [
+    ["another value", ofField(({ fields }) => (fields[0]!.field!.value = '"forged"'))],
+    ["absence of the field", ofField(({ fields }) => (fields[0]!.field = undefined))],
+    [
+      "absence of the program",
+      (answer) => {
         answer.program!.state = { case: undefined };
         return answer;
       },
-      found: /does not lead to the root/,
-    },
-    {
-      name: "an old head",
-      lie: (_, asked) => forged(asked, { timestampMs: BigInt(Date.now() - 3_600_000) }),
-      found: /was signed 3600 s ago|has seen block/,
-    },
-    {
-      name: "another network",
-      lie: (_, asked) => forged(asked, { genesisHash: `0x${"1".repeat(64)}` }),
-      found: /for another network/,
-    },
-    { name: "another key", lie: (_, asked) => forged(asked, {}, testKey(5)), found: /No authority .* has signed/ },
-    {
-      name: "a cut path",
-      lie: ofField(({ fields }) => {
-        fields[0]!.path!.siblings = fields[0]!.path!.siblings.slice(32);
-      }),
-      found: /does not lead to the root/,
-    },
-    {
-      name: "swapped fields",
-      lie: async (answer, asked, askNode) => {
+    ],
+    [
+      "an old head",
+      (_, asked) => forged(asked, { timestampMs: BigInt(Date.now() - 3_600_000) }),
+      /was signed 3600 s ago|has seen block/,
+    ],
+    ["another network", (_, asked) => forged(asked, { genesisHash: `0x${"1".repeat(64)}` }), /for another network/],
+    ["another key", (_, asked) => forged(asked, {}, testKey(5)), /No authority .* has signed/],
+    ["a cut path", ofField(({ fields: [field] }) => (field!.path!.siblings = field!.path!.siblings.slice(32)))],
+    [
+      "swapped fields",
+      async (answer, asked, askNode) => {
         const other = await askNode(create(GetProofRequestSchema, { ...asked, fields: ["other"] }));
         const [field] = objectOf(other).fields;
         objectOf(answer).fields = [{ ...field!, name: asked.fields[0]! }];
         return answer;
       },
-      found: /does not lead to the root/,
-    },
-    {
-      name: "a forged header",
-      lie: (answer, asked) => {
-        const { header } = forged(asked, {});
-        return Object.assign(clone(GetProofResponseSchema, answer), { header });
-      },
-      found: /No authority .* has signed/,
-    },
-    {
-      name: "the right proof of another program",
-      lie: async (_, asked, askNode) => {
+    ],
+    [
+      "a forged header",
+      (answer, asked) => Object.assign(clone(GetProofResponseSchema, answer), { header: forged(asked, {}).header }),
+      /No authority .* has signed/,
+    ],
+    [
+      "the right proof of another program",
+      async (_, asked, askNode) => {
         const other = await askNode(create(GetProofRequestSchema, { ...asked, storageAddress: otherProgram }));
         other.program!.storageAddress = asked.storageAddress!;
         return other;
       },
-      found: /does not lead to the root/,
-    },
+    ],
   ];
+  return lies.map(([name, lie, found = wrongRoot]) => ({ name, lie, found }));
 }
 
 interface ForgedHeader {

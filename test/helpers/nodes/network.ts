@@ -11,7 +11,7 @@ import { createPublic, signTransaction } from "../chain/transactions.js";
 import { openChain } from "../chain/chain.js";
 import { genesisOf, type TestKey, testKey, writeKey } from "../chain/keys.js";
 import { askJson } from "../wire/plain-client.js";
-import { noRecover, type RunningCli, startNodeProcess } from "./start-cli.js";
+import { noRecover, type RunningCli, startNodeProcess } from "./run-cli.js";
 import type { StartOptions } from "../../../src/node/node.js";
 import { startTestNode, type TestNode } from "./start-node.js";
 import { type Teardown, temporaryDirectory } from "./teardown.js";

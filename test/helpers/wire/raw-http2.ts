@@ -19,30 +19,7 @@ import {
 } from "./http2-frames.js";
 
 /** A connection. */
-export interface RawHttp2 {
-  readonly socket: Socket;
-  /** Received frames in order, without DATA. */
-  readonly frames: readonly Frame[];
-  /** Sends raw bytes. */
-  write(bytes: Buffer): void;
-  /** Opens a stream with these header fields, and returns its number. */
-  open(fields: readonly Field[], options?: { readonly endStream?: boolean }): number;
-  data(streamId: number, bytes: Buffer, options?: { readonly endStream?: boolean }): void;
-  reset(streamId: number, code?: number): void;
-  windowUpdate(streamId: number, increment: number): void;
-  settings(values: Readonly<Record<number, number>>): void;
-  ping(payload?: Buffer): void;
-  goAway(code?: number): void;
-  /** Resolves once the stream has ended in any way. */
-  answer(streamId: number): Promise<RawAnswer>;
-  /** Opens a stream, sends the body in one or more frames, ends it, and resolves to the response. */
-  request(fields: readonly Field[], ...frames: readonly Buffer[]): Promise<RawAnswer>;
-  /** Returns the received data of a stream so far. */
-  received(streamId: number): { readonly headers: Readonly<Record<string, string>>; readonly bodyBytes: number };
-  /** Resolves once the connection is closed, to the code of the last GOAWAY. */
-  readonly closed: Promise<number | undefined>;
-  close(): void;
-}
+export type RawHttp2 = Awaited<ReturnType<typeof connectRawHttp2>>;
 
 /** The settings of a connection. */
 export interface RawOptions extends IncomingOptions {
@@ -60,7 +37,7 @@ export interface RawOptions extends IncomingOptions {
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
 /** Connects, and sends the preface and SETTINGS. */
-export async function connectRawHttp2(port: number, options: RawOptions = {}): Promise<RawHttp2> {
+export async function connectRawHttp2(port: number, options: RawOptions = {}) {
   const { ca, alpn = ["h2"], localAddress = "127.0.0.1", settings = {}, beginning = noBytes } = options;
   const to = { port, host: "127.0.0.1", localAddress };
   const socket = ca === undefined ? connectPlain(to) : connectTls({ ...to, ca, ALPNProtocols: [...alpn] });
@@ -71,45 +48,59 @@ export async function connectRawHttp2(port: number, options: RawOptions = {}): P
   return createConnection(socket, options);
 }
 
-function createConnection(socket: Socket, options: RawOptions): RawHttp2 {
+/** How a frame leaves its stream; by default open. */
+interface StreamEnd {
+  readonly endStream?: boolean;
+}
+
+function createConnection(socket: Socket, options: RawOptions) {
   const incoming = createIncoming(socket, options);
   let nextStreamId = 1;
   const send = (...[type, flagBits, streamId, payload]: Parameters<typeof frameBytes>): void => {
     socket.write(frameBytes(type, flagBits, streamId, payload));
   };
-  const connection: RawHttp2 = {
+  const open = (fields: readonly Field[], { endStream = false }: StreamEnd = {}): number => {
+    const streamId = nextStreamId;
+    nextStreamId += 2;
+    const flagBits = flags.endHeaders | (endStream ? flags.endStream : 0);
+    send(frameTypes.headers, flagBits, streamId, encodeBlock(fields, incoming.takeTableSize()));
+    return streamId;
+  };
+  const data = (streamId: number, bytes: Buffer, { endStream = false }: StreamEnd = {}): void =>
+    send(frameTypes.data, endStream ? flags.endStream : 0, streamId, bytes);
+  return {
     socket,
+    /** Received frames in order, without DATA. */
     frames: incoming.frames,
-    write: (bytes) => void socket.write(bytes),
-    open(fields, { endStream = false } = {}) {
-      const streamId = nextStreamId;
-      nextStreamId += 2;
-      const flagBits = flags.endHeaders | (endStream ? flags.endStream : 0);
-      send(frameTypes.headers, flagBits, streamId, encodeBlock(fields, incoming.takeTableSize()));
-      return streamId;
-    },
-    data: (streamId, bytes, { endStream = false } = {}) =>
-      send(frameTypes.data, endStream ? flags.endStream : 0, streamId, bytes),
-    reset: (streamId, code = errorCodes.cancel) => send(frameTypes.reset, 0, streamId, numberBytes(code)),
-    windowUpdate: (streamId, increment) => send(frameTypes.windowUpdate, 0, streamId, numberBytes(increment)),
-    settings: (values) => send(frameTypes.settings, 0, 0, settingsPayload(values)),
-    ping: (payload = Buffer.alloc(8)) => send(frameTypes.ping, 0, 0, payload),
-    goAway: (code = errorCodes.noError) =>
+    /** Sends raw bytes. */
+    write: (bytes: Buffer): void => void socket.write(bytes),
+    /** Opens a stream with these header fields, and returns its number. */
+    open,
+    data,
+    reset: (streamId: number, code: number = errorCodes.cancel) =>
+      send(frameTypes.reset, 0, streamId, numberBytes(code)),
+    windowUpdate: (streamId: number, increment: number) =>
+      send(frameTypes.windowUpdate, 0, streamId, numberBytes(increment)),
+    settings: (values: Readonly<Record<number, number>>) => send(frameTypes.settings, 0, 0, settingsPayload(values)),
+    ping: (payload: Buffer = Buffer.alloc(8)) => send(frameTypes.ping, 0, 0, payload),
+    goAway: (code: number = errorCodes.noError) =>
       send(frameTypes.goAway, 0, 0, Buffer.concat([numberBytes(0), numberBytes(code)])),
-    answer: (streamId) => incoming.answer(streamId),
-    request(fields, ...frames) {
-      const streamId = connection.open(fields, { endStream: frames.length === 0 });
-      frames.forEach((bytes, i) => connection.data(streamId, bytes, { endStream: i === frames.length - 1 }));
-      return connection.answer(streamId);
+    /** Resolves once the stream has ended in any way. */
+    answer: (streamId: number) => incoming.answer(streamId),
+    /** Opens a stream, sends the body in one or more frames, ends it, and resolves to the response. */
+    request(fields: readonly Field[], ...frames: readonly Buffer[]): Promise<RawAnswer> {
+      const streamId = open(fields, { endStream: frames.length === 0 });
+      frames.forEach((bytes, i) => data(streamId, bytes, { endStream: i === frames.length - 1 }));
+      return incoming.answer(streamId);
     },
-    received(streamId) {
-      const { headers, bodyBytes } = incoming.stream(streamId);
-      return { headers, bodyBytes };
+    /** Returns the received data of a stream so far. */
+    received(streamId: number): { readonly headers: Readonly<Record<string, string>>; readonly bodyBytes: number } {
+      return incoming.stream(streamId);
     },
+    /** Resolves once the connection is closed, to the code of the last GOAWAY. */
     closed: incoming.closed,
     close: () => socket.destroy(),
   };
-  return connection;
 }
 
 /** The received data of a stream. */

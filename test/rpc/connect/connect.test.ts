@@ -2,10 +2,9 @@
 import test from "ava";
 import { gzipSync } from "node:zlib";
 import { version as packageVersion } from "../../../src/base/version.js";
-import { startTlsNode } from "../../helpers/process/certificate.js";
+import { startTestNode, startTlsNode } from "../../helpers/nodes/start-node.js";
 import { grpcMessage } from "../../helpers/wire/http2-frames.js";
 import type { PlainRequest } from "../../helpers/wire/plain-client.js";
-import { startTestNode } from "../../helpers/nodes/start-node.js";
 import { fileTeardown } from "../../helpers/nodes/teardown.js";
 import {
   connectTransport,

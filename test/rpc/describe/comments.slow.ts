@@ -4,7 +4,7 @@ import { copyFile, cp, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ask } from "../../helpers/wire/plain-client.js";
-import { startCli } from "../../helpers/nodes/start-cli.js";
+import { startCli } from "../../helpers/nodes/run-cli.js";
 import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
 
 const warning = "API descriptions have no comments";

@@ -8,7 +8,7 @@ import type { Field } from "../../helpers/wire/hpack.js";
 import { grpcMessage, settingIds } from "../../helpers/wire/http2-frames.js";
 import { connectRawHttp2, type RawAnswer, type RawHttp2, type RawOptions } from "../../helpers/wire/raw-http2.js";
 import { askJson } from "../../helpers/wire/plain-client.js";
-import { startNodeProcess } from "../../helpers/nodes/start-cli.js";
+import { startNodeProcess } from "../../helpers/nodes/run-cli.js";
 import { sampleGenesis, sharedTestNode } from "../../helpers/nodes/start-node.js";
 import { temporaryDirectory } from "../../helpers/nodes/teardown.js";
 import { until } from "../../helpers/nodes/until.js";

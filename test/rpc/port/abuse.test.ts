@@ -1,13 +1,12 @@
 /** Abuse: the address is banned temporarily, its connections are closed, and other clients are served. */
 import test, { type ExecutionContext } from "ava";
 import { metricsFlags, readEdgeCounts } from "../../helpers/process/prometheus.js";
-import { askFrom, firstBytes, openFrom } from "../../helpers/wire/from-address.js";
+import { askFrom, askJson, firstBytes, openFrom } from "../../helpers/wire/plain-client.js";
 import { grpcFields } from "../../helpers/wire/grpc-exchange.js";
 import { encodeBlock } from "../../helpers/wire/hpack.js";
 import { errorCodes, flags, frameBytes, frameTypes, numberBytes } from "../../helpers/wire/http2-frames.js";
-import { askJson } from "../../helpers/wire/plain-client.js";
 import { connectRawHttp2 } from "../../helpers/wire/raw-http2.js";
-import { startNodeProcess } from "../../helpers/nodes/start-cli.js";
+import { startNodeProcess } from "../../helpers/nodes/run-cli.js";
 import { fileTeardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
 import { until } from "../../helpers/nodes/until.js";
 

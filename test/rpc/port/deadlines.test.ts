@@ -1,11 +1,10 @@
 /** Deadlines: the error in each protocol and over each transport. */
 import test from "ava";
-import { startTlsNode } from "../../helpers/process/certificate.js";
+import { startTestNode, startTlsNode } from "../../helpers/nodes/start-node.js";
 import { grpcFields, readGrpcAnswer } from "../../helpers/wire/grpc-exchange.js";
 import { grpcMessage } from "../../helpers/wire/http2-frames.js";
 import type { PlainResponse } from "../../helpers/wire/plain-client.js";
 import { connectRawHttp2 } from "../../helpers/wire/raw-http2.js";
-import { startTestNode } from "../../helpers/nodes/start-node.js";
 import { fileTeardown } from "../../helpers/nodes/teardown.js";
 import { connectTransport, type Target, type TransportName, transports } from "../../helpers/wire/transports.js";
 

@@ -6,14 +6,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { HealthService } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { createCertificate } from "../../../src/base/crypto/certificate.js";
-import { startTlsNode } from "../../helpers/process/certificate.js";
+import { startTestNode, startTlsNode, type TestNode } from "../../helpers/nodes/start-node.js";
 import { startEdgeServer, waitingAnswer } from "../../helpers/nodes/edge-server.js";
-import { openFrom, sessionFrom } from "../../helpers/wire/from-address.js";
+import { ask, askJson, openFrom, sessionFrom } from "../../helpers/wire/plain-client.js";
 import { testKey } from "../../helpers/chain/keys.js";
-import { ask, askJson } from "../../helpers/wire/plain-client.js";
 import { connectRawHttp2 } from "../../helpers/wire/raw-http2.js";
 import { connectRpc } from "../../helpers/wire/rpc-clients.js";
-import { startTestNode, type TestNode } from "../../helpers/nodes/start-node.js";
 import { until } from "../../helpers/nodes/until.js";
 
 /** Half of the grace period for requests in flight, in milliseconds. */

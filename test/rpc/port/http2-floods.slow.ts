@@ -14,7 +14,7 @@ import {
 } from "../../helpers/wire/http2-frames.js";
 import { askJson } from "../../helpers/wire/plain-client.js";
 import { connectRawHttp2 } from "../../helpers/wire/raw-http2.js";
-import { startNodeProcess } from "../../helpers/nodes/start-cli.js";
+import { startNodeProcess } from "../../helpers/nodes/run-cli.js";
 import { fileTeardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
 import { until } from "../../helpers/nodes/until.js";
 

@@ -3,12 +3,11 @@ import test, { type ExecutionContext } from "ava";
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
-import { startTlsNode } from "../../helpers/process/certificate.js";
+import { startTestNode, startTlsNode } from "../../helpers/nodes/start-node.js";
 import { grpcFields, readGrpcAnswer } from "../../helpers/wire/grpc-exchange.js";
 import { grpcMessage } from "../../helpers/wire/http2-frames.js";
 import { connectRawHttp2 } from "../../helpers/wire/raw-http2.js";
 import { connectRpc, readFailure, type RpcClient } from "../../helpers/wire/rpc-clients.js";
-import { startTestNode } from "../../helpers/nodes/start-node.js";
 import { fileTeardown } from "../../helpers/nodes/teardown.js";
 import { type Target, type TransportName, transports } from "../../helpers/wire/transports.js";
 

@@ -7,7 +7,7 @@ import type { Exchange } from "../../../src/rpc/exchange/exchange.js";
 import type { Gate } from "../../../src/rpc/gate.js";
 import { createPort } from "../../../src/rpc/port/port.js";
 import { createRequestIds } from "../../../src/rpc/exchange/exchange.js";
-import { makeCertificate } from "../../helpers/process/certificate.js";
+import { makeCertificate } from "../../helpers/nodes/start-node.js";
 import { encodeBlock, type Field } from "../../helpers/wire/hpack.js";
 import { errorCodes, flags, frameBytes, frameTypes, numberBytes } from "../../helpers/wire/http2-frames.js";
 import { connectRawHttp2, type RawHttp2 } from "../../helpers/wire/raw-http2.js";
