@@ -57,7 +57,7 @@ const forbiddenImports: readonly ForbiddenImport[] = [
   unlisted("node → what the package exports", "node/plant-export.ts", "../embedding/index.js"),
   unlisted("express → a feature", "express/plant.ts", "../health/service.js"),
   unlisted("transcoding → the edge", "transcoding/plant.ts", "../edge/edge.js"),
-  unlisted("a feature → another", "info/plant.ts", "../control/report-ttl.js"),
+  unlisted("a feature → another", "info/plant.ts", "../control/service.js"),
   unlisted("a feature → grpc-js", "chain/plant.ts", "@grpc/grpc-js"),
   unlisted("a feature → Connect", "zk/plant.ts", "@connectrpc/connect"),
   unlisted("a feature → the driver of an engine", "peers/plant.ts", "pg"),

@@ -9,7 +9,6 @@ import { createServer } from "node:tls";
 import { makeCertificate, startMember, startTestNode, startTlsNode } from "../../helpers/nodes/start-node.js";
 import { testKey, writeKey } from "../../helpers/chain/keys.js";
 import { cliOutput, runCli } from "../../helpers/nodes/run-cli.js";
-import { startMember, startTestNode } from "../../helpers/nodes/start-node.js";
 import { temporaryDirectory } from "../../helpers/nodes/teardown.js";
 import { until } from "../../helpers/nodes/until.js";
 
