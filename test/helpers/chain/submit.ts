@@ -8,7 +8,7 @@ import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
-import type { RunningCli } from "../nodes/start-cli.js";
+import type { RunningCli } from "../nodes/run-cli.js";
 import { connectGrpc, type TestGrpcClient } from "../wire/grpc-client.js";
 import type { TestNode } from "../nodes/start-node.js";
 import type { Teardown } from "../nodes/teardown.js";
@@ -16,7 +16,12 @@ import { createHash } from "node:crypto";
 
 /** Submits a transaction over HTTP, from one of this machine's addresses. */
 export async function post(port: number, transaction: Transaction, localAddress?: string): Promise<PlainResponse> {
-  return await ask(port, "/chain/transactions", submission(transaction), localAddress === undefined ? {} : { localAddress });
+  return await ask(
+    port,
+    "/chain/transactions",
+    submission(transaction),
+    localAddress === undefined ? {} : { localAddress },
+  );
 }
 
 /** Creates a transaction that creates a program, whose name has the nonce. */
