@@ -80,11 +80,7 @@ Examples:
     });
 }
 
-/**
- * Queries the network of a node. The response is not trusted: the operator must compare the hash.
- *
- * @param peer Address at which other nodes reach the node. Default: the internal port that the node reports.
- */
+/** Queries the network of a node. The response is not trusted: the operator must compare the hash. */
 async function fetchNetwork(url: string, peer: string | undefined): Promise<Network> {
   const { genesisHash } = JSON.parse(await requestOk(url, "/chain/head")) as { readonly genesisHash: string };
   const genesis = await requestOk(url, "/genesis");

@@ -5,11 +5,7 @@ import { version } from "../base/version.js";
 import { type CommandName, commands, descriptions } from "./commands.js";
 import { widthOf, wrap } from "./terminal/wrap.js";
 
-/**
- * Creates the command line. It has all commands by name, and the requested ones with their arguments and flags.
- *
- * @param isRequested Returns true for the name of a requested command.
- */
+/** Creates the command line. It has all commands by name, and the requested ones with their arguments and flags. */
 export async function createProgram(isRequested: (name: string) => boolean): Promise<Command> {
   const program = new Command("gatehouse")
     .description("The face of a network node: gRPC services inside, plain HTTP and JSON outside.")

@@ -11,7 +11,6 @@ import { commandVariables } from "./usage/flags.js";
 /**
  * Runs one command. Prints an error as one line.
  *
- * @param args Arguments after the program name.
  * @returns Exit code. `start` and `devnet` run until a signal and end the process themselves.
  */
 export async function run(args: readonly string[]): Promise<number> {

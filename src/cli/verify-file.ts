@@ -5,61 +5,45 @@ import { checkProof, type ProvedState } from "../../client/src/proof/check.js";
 import { type ProofNetwork, readProofNetwork } from "../../client/src/proof/network.js";
 import type { ProvedProgram } from "../../client/src/proof/program.js";
 import { ProofError } from "../../client/src/proof/proof-error.js";
-import { readSavedProof, type SavedProof } from "../light/saved-proof.js";
-import { paint, print } from "./terminal/output.js";
+import { InputError } from "../base/errors/start-error.js";
+import { readSavedProof } from "../light/saved-proof.js";
+import { paint, printResult } from "./terminal/output.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
 import { readInput } from "./usage/files.js";
-
-export interface VerifyFileFlags {
-  readonly genesis: string;
-  readonly json?: boolean;
-}
 
 /** Limit on the size of a file in bytes, larger than a response with the largest document. */
 const maxFileBytes = 64 * 1024 * 1024;
 
 /**
- * Prints the facts that the proof in a file proves.
+ * Prints the facts that the proof in a file proves. Throws ExitError with code 1 if the proof does not hold, and
+ * InputError if a file cannot be read.
  *
- * @throws ExitError with code 1 if the proof does not hold, and code 2 if a file cannot be read.
+ * @param flags `genesis` is the hash of the trusted genesis, or the path of its file.
  */
-export async function verifyFile(file: string, { genesis, json }: VerifyFileFlags): Promise<void> {
+export async function verifyFile(
+  file: string,
+  flags: { readonly genesis: string; readonly json?: boolean },
+): Promise<void> {
   const text = (await readInput(file, maxFileBytes)).toString("utf8");
-  const trusted = /^0x[0-9a-f]{64}$/i.test(genesis)
-    ? { pinned: genesis.toLowerCase() }
-    : { text: (await readInput(genesis, maxFileBytes)).toString("utf8") };
+  const pinned = /^0x[0-9a-f]{64}$/i.test(flags.genesis) ? flags.genesis.toLowerCase() : undefined;
+  const trusted = pinned === undefined ? (await readInput(flags.genesis, maxFileBytes)).toString("utf8") : undefined;
   try {
-    const saved = readSavedProof(text);
-    const network = readNetwork(saved, trusted);
-    const state = check(saved, network);
-    const address = saved.asked.storageAddress ?? "";
-    print(...(json === true ? [JSON.stringify(toBody(state, address, network))] : describe(state, address)));
+    const { genesis, asked, answer } = readSavedProof(text);
+    const genesisText = trusted ?? genesis;
+    if (genesisText === undefined) {
+      throw new InputError("The file has only the node's response; give the genesis file: --genesis genesis.json");
+    }
+    const network = readProofNetwork(genesisText, pinned);
+    // A proof stays valid for its block, so its age is not checked.
+    const state = checkProof(asked, answer, { network, nowMs: Date.now(), maxAgeS: Infinity });
+    const address = asked.storageAddress ?? "";
+    printResult(flags, toBody(state, address, network), () => describe(state, address));
   } catch (error) {
     if (error instanceof ProofError) {
       throw new ExitError(`The proof is invalid: ${error.message}`, exitCodes.failed, error.reason);
     }
     throw error;
   }
-}
-
-/** Reads the network from the trusted genesis file, or from the genesis in the proof if its hash is pinned. */
-function readNetwork(
-  { genesis }: SavedProof,
-  trusted: { readonly pinned?: string; readonly text?: string },
-): ProofNetwork {
-  const text = trusted.text ?? genesis;
-  if (text === undefined) {
-    throw new ExitError(
-      "The file has only the node's response; give the genesis file: --genesis genesis.json",
-      exitCodes.usage,
-    );
-  }
-  return readProofNetwork(text, trusted.pinned);
-}
-
-/** Checks everything except the age: a proof stays valid for its block. */
-function check({ asked, answer }: SavedProof, network: ProofNetwork): ProvedState {
-  return checkProof(asked, answer, { network, nowMs: Date.now(), maxAgeS: Infinity });
 }
 
 function describe(state: ProvedState, address: string): string[] {

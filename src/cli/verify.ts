@@ -1,6 +1,5 @@
 /** `gatehouse verify`: checks a saved proof without a node. */
 import type { Command } from "commander";
-import type { VerifyFileFlags } from "./verify-file.js";
 
 export function addVerify(command: Command): void {
   command
@@ -19,7 +18,7 @@ Examples:
   gatehouse storage get stor-… title --verify 0x… --save proof.json
   gatehouse verify proof.json --genesis 0x…`,
     )
-    .action(async (file: string, flags: VerifyFileFlags) => {
+    .action(async (file: string, flags: { readonly genesis: string; readonly json?: boolean }) => {
       const { verifyFile } = await import("./verify-file.js");
       await verifyFile(file, flags);
     });

@@ -3,18 +3,9 @@ import type { Command } from "commander";
 import { type EventBody, watchEvents } from "./calls/events.js";
 import { paint, print, printable, shorten } from "./terminal/output.js";
 import { identityOf } from "./transactions/caller.js";
-import {
-  addKeyFlag,
-  addNetworkFlag,
-  addNodeFlags,
-  collectValues,
-  type NetworkFlags,
-  type NodeFlags,
-  parseInteger,
-} from "./usage/flags.js";
+import { addReadFlags, collectValues, parseInteger, type ReadFlags } from "./usage/flags.js";
 
-interface WatchFlags extends NodeFlags, NetworkFlags {
-  readonly key?: string;
+interface WatchFlags extends ReadFlags {
   readonly kind?: readonly string[];
   readonly address?: readonly string[];
   readonly owner?: readonly string[];
@@ -25,9 +16,7 @@ interface WatchFlags extends NodeFlags, NetworkFlags {
 }
 
 export function addWatch(command: Command): void {
-  addNodeFlags(
-    addNetworkFlag(addKeyFlag(command, "Key file to watch as, which also shows private events of that key.")),
-  )
+  addReadFlags(command, "Key file to watch as, which also shows private events of that key.")
     .option("--kind <KIND>", "block, transaction, program, nullifier, commitments or head; repeatable.", collectValues)
     .option("--address <ADDRESS>", "Only changes of this program; repeatable.", collectValues)
     .option("--owner <KEY>", "Only changes of this owner's programs; repeatable.", collectValues)

@@ -29,11 +29,7 @@ export interface ConfigSources {
   readonly cwd: string;
 }
 
-/**
- * Loads and checks the configuration.
- *
- * @throws ConfigError
- */
+/** Loads and checks the configuration. Throws ConfigError. */
 export function loadConfig(sources: ConfigSources): Config {
   rejectUnknownVariables(sources.env, sources.otherVariables);
   const path = pathOfConfigFile(sources);
@@ -43,12 +39,7 @@ export function loadConfig(sources: ConfigSources): Config {
   return readOptions(find, sources.cwd);
 }
 
-/**
- * Reads the configuration from settings alone, without flags and environment.
- *
- * @param cwd Base directory of relative paths.
- * @throws ConfigError
- */
+/** Reads the configuration from settings alone, without flags and environment. Throws ConfigError. */
 export function readSettings(settings: Settings, cwd: string): Config {
   const values = valuesByName(settings, "The settings have");
   return readOptions(({ name }) => {

@@ -39,10 +39,7 @@ export function findFile(
 }
 
 /**
- * Writes a file of the data directory.
- *
- * @returns Path of the file.
- * @throws System error; EEXIST if the file exists, since no file is overwritten.
+ * Writes a file of the data directory. Throws the system error; EEXIST if the file exists, since no file is overwritten.
  */
 export async function writeDataDirFile(dataDir: string, file: DataDirFile, text: string): Promise<string> {
   const path = pathInDataDir(dataDir, file);

@@ -31,11 +31,7 @@ export class TlsFilesError extends InputError {
   }
 }
 
-/**
- * Returns the paths of the files; undefined for cleartext.
- *
- * @throws ConfigError if only one of the two is given.
- */
+/** Returns the paths of the files; undefined for cleartext. Throws ConfigError if only one of the two is given. */
 export function tlsPaths({
   tlsCertFile,
   tlsKeyFile,
@@ -49,11 +45,7 @@ export function tlsPaths({
   return { cert: tlsCertFile, key: tlsKeyFile };
 }
 
-/**
- * Reads the current content of the files.
- *
- * @throws TlsFilesError
- */
+/** Reads the current content of the files. Throws TlsFilesError. */
 export async function readTlsFiles(paths: TlsPaths): Promise<TlsFiles> {
   const [cert, key] = await Promise.all([read("--tls-cert", paths.cert), read("--tls-key", paths.key)]);
   const certificate = attempt("--tls-cert holds no certificate", paths.cert, () => new X509Certificate(cert));

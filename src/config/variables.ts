@@ -32,10 +32,8 @@ export function withoutServiceLinks(env: Environment): Environment {
 }
 
 /**
- * Rejects variables that have the prefix of the options but are no option.
- *
- * @param others Variables with that prefix that other code reads itself.
- * @throws ConfigError with the most similar variable.
+ * Rejects variables that have the prefix of the options but are no option. Throws ConfigError with the most similar
+ * variable.
  */
 export function rejectUnknownVariables(env: Environment, others: readonly string[] = []): void {
   const all = [configFile, ...options];

@@ -165,6 +165,7 @@ const failures: readonly (readonly [command: string, errorCode: string, message:
   ["storage create a --file /nowhere", "WRONG_USAGE", /The file \/nowhere cannot be read/],
   ["storage delete ABSENT --index 1", "WRONG_USAGE", /--index requires a FIELD/],
   ["storage search notes --verify NETWORK", "WRONG_USAGE", /A list cannot be proved/],
+  ["storage history ABSENT --verify NETWORK", "WRONG_USAGE", /A list cannot be proved/],
   ["storage list OWNER --verify NETWORK", "WRONG_USAGE", /A list cannot be proved/],
   ["storage get ABSENT --save proof.json", "WRONG_USAGE", /--save requires --verify/],
   ["zk root --max-age 5", "WRONG_USAGE", /--max-age requires --verify/],

@@ -97,43 +97,36 @@ export function readSteps(markdown: string): Step[] {
   return steps;
 }
 
+/** Directions by their words. Those with `(.+)` have a value. */
+const grammar: readonly (readonly [RegExp, (value: string) => Partial<Directions>])[] = [
+  [/^in (.+)$/, (terminal) => ({ terminal })],
+  [/^stays until (.+)$/, (until) => ({ stays: true, until })],
+  [/^stays()$/, () => ({ stays: true })],
+  [/^fails()$/, () => ({ fails: true })],
+  [/^save as (.+)$/, (saveAs) => ({ saveAs })],
+  [/^part of (.+)$/, (partOf) => ({ partOf })],
+  [/^needs (.+)$/, (programs) => ({ needs: programs.split(" ") })],
+  [/^varies (.+)$/, (numbers) => ({ varies: numbers.split(" ") })],
+];
+
 function readDirections(words: string, line: number): Directions {
   const none = { terminal: "main", stays: false, fails: false, needs: [], varies: [] };
   const [, reason] = /^skip, (.+)$/.exec(words) ?? [];
   if (reason !== undefined) {
     return { ...none, skip: reason };
   }
-  return words
-    .split(",")
-    .map((part) => part.trim())
+  const parts = words.split(",").map((part) => part.trim());
+  const directions = parts
     .filter((part) => part !== "")
-    .reduce<Directions>((directions, part) => ({ ...directions, ...readDirection(part, line) }), none);
-}
-
-function readDirection(text: string, line: number): Partial<Directions> {
-  const [, word, rest = ""] = /^(in|stays until|stays|fails|save as|part of|needs|varies)(?: (.+))?$/.exec(text) ?? [];
-  const hasRest = word !== "stays" && word !== "fails";
-  if (word === undefined || (rest !== "") !== hasRest) {
-    throw new Error(`line ${line}: "${text}" is not understood`);
-  }
-  switch (word) {
-    case "in":
-      return { terminal: rest };
-    case "stays until":
-      return { stays: true, until: rest };
-    case "stays":
-      return { stays: true };
-    case "fails":
-      return { fails: true };
-    case "save as":
-      return { saveAs: rest };
-    case "part of":
-      return { partOf: rest };
-    case "needs":
-      return { needs: rest.split(" ") };
-    default:
-      return { varies: rest.split(" ") };
-  }
+    .map((part) => {
+      const found = grammar.find(([pattern]) => pattern.test(part));
+      if (found === undefined) {
+        throw new Error(`line ${line}: "${part}" is not understood`);
+      }
+      const [pattern, read] = found;
+      return read(pattern.exec(part)![1]!);
+    });
+  return Object.assign({}, none, ...directions) as Directions;
 }
 
 /**

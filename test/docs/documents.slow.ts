@@ -1,7 +1,7 @@
 /** Runs every block of every document, and compares the output with the shown one. */
 import test from "ava";
 import { readFile } from "node:fs/promises";
-import { listDocuments } from "./documents.js";
+import { listDocuments } from "./markdown.js";
 import { runDocument } from "./run-document.js";
 
 // Serial, because each document starts nodes, and an overloaded node rejects requests.

@@ -10,8 +10,15 @@ import { readHttpRoutes } from "../../src/rpc/http/http-rule.js";
 import { nodeCallMessages } from "../../src/rpc/node-call/node-call.js";
 import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
 import { contractServices } from "../helpers/process/contract-files.js";
-import { listDocuments } from "./documents.js";
-import { anchorsOf, codeOf, linksOf } from "./markdown.js";
+import { anchorsOf, codeOf, linksOf, listDocuments } from "./markdown.js";
+
+/** Texts of all documents by path. */
+const documents = new Map<string, string>();
+for (const path of await listDocuments()) {
+  documents.set(path, await readFile(path, "utf8"));
+}
+const interfacePage = documents.get("docs/interface.md")!;
+const services = (await contractServices()).filter(({ typeName }) => !typeName.startsWith("gatehouse.testing."));
 
 /** Returns the reason that a link is broken; undefined if it works or leads to another host. */
 async function linkError(document: string, url: string): Promise<string | undefined> {
@@ -36,28 +43,21 @@ async function linkError(document: string, url: string): Promise<string | undefi
   return /^L\d+$/.test(anchor) && Number(anchor.slice(1)) <= lines ? undefined : "leads to no line";
 }
 
-for (const document of await listDocuments()) {
-  test(`every link of ${document} works`, async (t) => {
-    const broken: string[] = [];
-    for (const { text: url, line } of linksOf(await readFile(document, "utf8"))) {
-      const error = await linkError(document, url);
-      if (error !== undefined) {
-        broken.push(`${document}:${line}: ${url} ${error}`);
-      }
-    }
-    t.deepEqual(broken, []);
-  });
-}
-
-test("each picture is shown by a document, and saved by a test of pages", async (t) => {
-  const shown = new Set<string>();
-  for (const document of await listDocuments()) {
-    for (const { text: url } of linksOf(await readFile(document, "utf8"))) {
-      if (url.endsWith(".png")) {
-        shown.add(join(dirname(document), url));
-      }
+test("every link of a document works", async (t) => {
+  for (const [document, content] of documents) {
+    for (const { text: url, line } of linksOf(content)) {
+      t.is(await linkError(document, url), undefined, `${document}:${line}: ${url}`);
     }
   }
+});
+
+test("each picture is shown by a document, and saved by a test of pages", async (t) => {
+  const pictures = [...documents].flatMap(([document, content]) =>
+    linksOf(content)
+      .filter(({ text }) => text.endsWith(".png"))
+      .map(({ text }) => join(dirname(document), text)),
+  );
+  const shown = new Set(pictures);
   t.deepEqual([...shown].sort(), (await readdir("docs/pictures")).map((name) => `docs/pictures/${name}`).sort());
   const tests = await Promise.all(
     (await readdir("test/pages")).map((name) => readFile(join("test/pages", name), "utf8")),
@@ -71,13 +71,9 @@ test("each picture is shown by a document, and saved by a test of pages", async 
   }
 });
 
-test("no document installs the package by its name, which is another package in the registry", async (t) => {
-  for (const document of await listDocuments()) {
-    t.notRegex(
-      await readFile(document, "utf8"),
-      /\bnp(?:m (?:i|install|add|exec)|x)\b[^\n`]*\sgatehouse(?=[\s@`])/,
-      document,
-    );
+test("no document installs the package by its name, which is another package in the registry", (t) => {
+  for (const [document, content] of documents) {
+    t.notRegex(content, /\bnp(?:m (?:i|install|add|exec)|x)\b[^\n`]*\sgatehouse(?=[\s@`])/, document);
   }
 });
 
@@ -99,69 +95,51 @@ test("detects broken links", async (t) => {
   t.is(await linkError("docs/network.md", "../../elsewhere.md"), "leads out of the repository");
 });
 
-test("every document can be reached from the README", async (t) => {
+test("every document can be reached from the README", (t) => {
   const reached = new Set(["README.md"]);
   for (const document of reached) {
-    if (document.endsWith(".md")) {
-      for (const { text: url } of linksOf(await readFile(document, "utf8"))) {
-        const target = join(dirname(document), url.split("#")[0]!);
-        if (!/^[a-z]+:/.test(url) && target.endsWith(".md")) {
-          reached.add(target);
-        }
+    for (const { text: url } of linksOf(documents.get(document) ?? "")) {
+      const target = join(dirname(document), url.split("#")[0]!);
+      if (documents.has(target)) {
+        reached.add(target);
       }
     }
   }
-  t.deepEqual(
-    (await listDocuments()).filter((document) => !reached.has(document)),
-    [],
-  );
+  t.deepEqual([...reached].sort(), [...documents.keys()].sort());
 });
 
 test("every option and script in a document exists", async (t) => {
   const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as { scripts: Record<string, string> };
-  const commands = await Promise.all(
-    (await readdir("src/cli", { recursive: true }))
-      .filter((name) => name.endsWith(".ts"))
-      .map(async (name) => await readFile(join("src/cli", name), "utf8")),
-  );
-  const flags = new Set([
-    ...[configFile, ...options].map(({ name }) => `--${name}`),
-    ...commands.flatMap((source) => source.match(/--[a-z][a-z-]*/g) ?? []),
-  ]);
-  const wrong: string[] = [];
-  for (const document of await listDocuments()) {
+  const flags = new Set([configFile, ...options].map(({ name }) => `--${name}`));
+  for (const name of (await readdir("src/cli", { recursive: true })).filter((name) => name.endsWith(".ts"))) {
+    const source = await readFile(join("src/cli", name), "utf8");
+    (source.match(/--[a-z][a-z-]*/g) ?? []).forEach((flag) => flags.add(flag));
+  }
+  for (const [document, content] of documents) {
     // The changelog names removed options, and the worked examples invented ones.
     const isCurrent = !["CHANGELOG.md", "CONTRIBUTING.md"].includes(document);
-    for (const code of codeOf(await readFile(document, "utf8"))) {
+    for (const code of codeOf(content)) {
       const [named] = /^--[a-z][a-z-]*/.exec(code) ?? [];
-      if (isCurrent && named !== undefined && !flags.has(named)) {
-        wrong.push(`${document}: ${named}`);
-      }
+      t.true(!isCurrent || named === undefined || flags.has(named), `${document}: ${named}`);
       for (const [, script] of code.matchAll(/\bnpm run (?:--silent )?([a-z]+)/g)) {
-        if (!(script! in scripts)) {
-          wrong.push(`${document}: npm run ${script}`);
-        }
+        t.true(script! in scripts, `${document}: npm run ${script}`);
       }
     }
   }
-  t.deepEqual(wrong, []);
 });
 
 /** The cells of the table rows that start with this text. */
 function rowsOf(markdown: string, start: string): string[][] {
-  return markdown
-    .split("\n")
-    .filter((line) => line.startsWith(start))
-    .map((line) =>
-      line
-        .split("|")
-        .slice(1, -1)
-        .map((cell) => cell.trim()),
-    );
+  const rows = markdown.split("\n").filter((line) => line.startsWith(start));
+  return rows.map((line) =>
+    line
+      .slice(1, -1)
+      .split("|")
+      .map((cell) => cell.trim()),
+  );
 }
 
-test("the table of routes has every route of the contract, with its rpc and parameters", async (t) => {
-  const services = (await contractServices()).filter(({ typeName }) => !typeName.startsWith("gatehouse.testing."));
+test("the table of routes has every route of the contract, with its rpc and parameters", (t) => {
   const routes = services.flatMap((service) =>
     service.methods.flatMap((method) => {
       const rule = readHttpRoutes(method)[0];
@@ -172,26 +150,24 @@ test("the table of routes has every route of the contract, with its rpc and para
       return rule === undefined ? [] : [`${rule.method} ${path} ${name}`];
     }),
   );
-  const document = await readFile("docs/interface.md", "utf8");
   const shown = ["| `GET ", "| `POST "]
-    .flatMap((start) => rowsOf(document, start))
+    .flatMap((start) => rowsOf(interfacePage, start))
     .map(([route = "", rpc = ""]) => `${route.replaceAll("`", "")} ${rpc.replaceAll("`", "")}`);
   t.deepEqual(shown.sort(), routes.sort());
 });
 
-test("docs/running.md lists the route of every probe", async (t) => {
-  const probes = (await contractServices())
+test("docs/running.md lists the route of every probe", (t) => {
+  const probes = services
     .flatMap(({ methods }) => methods)
     .filter((method) => getOption(method, probe))
     .map((method) => `\`${readHttpRoutes(method)[0]!.template}\``);
   t.true(probes.length > 3);
-  const [sentence = ""] = /^- Probes \(.*$/m.exec(await readFile("docs/running.md", "utf8")) ?? [];
+  const [sentence = ""] = /^- Probes \(.*$/m.exec(documents.get("docs/running.md")!) ?? [];
   t.deepEqual([...sentence.matchAll(/`\/[\w/]+`/g)].map(([path]) => path).sort(), probes.sort());
 });
 
-test("the table of messages has every node-call message once", async (t) => {
-  const rows = rowsOf(await readFile("docs/interface.md", "utf8"), "| `");
-  const shown = rows
+test("the table of messages has every node-call message once", (t) => {
+  const shown = rowsOf(interfacePage, "| `")
     .flatMap(([names = ""]) => [...names.matchAll(/`([\w.]+)`/g)].map(([, name]) => name!))
     .filter((name) => nodeCallMessages.includes(name));
   t.deepEqual(shown.sort(), [...nodeCallMessages].sort());

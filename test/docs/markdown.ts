@@ -1,13 +1,9 @@
-/** Links, code and anchors of Markdown documents. */
+/** The Markdown documents of the repository, and their links, code and anchors. */
 import MarkdownIt, { type Token } from "markdown-it";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 
 const parser = new MarkdownIt({ html: true });
-
-/** A part of a document, with the number of the first line of its block, from 1. */
-interface Part {
-  readonly text: string;
-  readonly line: number;
-}
 
 /** Yields the tokens of a document in order, inline tokens after their block. */
 export function* tokensOf(markdown: string): Generator<Token & { readonly line: number }> {
@@ -20,8 +16,8 @@ export function* tokensOf(markdown: string): Generator<Token & { readonly line: 
   }
 }
 
-/** Returns the addresses of links and images. */
-export function linksOf(markdown: string): Part[] {
+/** Returns the addresses of links and images, with the number of the first line of their block, from 1. */
+export function linksOf(markdown: string): { text: string; line: number }[] {
   return [...tokensOf(markdown)].flatMap((token) => {
     const address = token.attrGet(token.type === "image" ? "src" : "href");
     return address === null ? [] : [{ text: String(address), line: token.line }];
@@ -54,4 +50,19 @@ export function anchorsOf(markdown: string): Set<string> {
     }
   }
   return anchors;
+}
+
+/** Folders that are not searched recursively, because they contain build output and packages. */
+const shallow = [".", "client"];
+const folders = [...shallow, "docs", "deploy", "examples", "proto"];
+
+/** Returns the paths of all documents, relative to the root. */
+export async function listDocuments(): Promise<string[]> {
+  const paths = await Promise.all(
+    folders.map(async (folder) => {
+      const names = await readdir(folder, { recursive: !shallow.includes(folder) });
+      return names.filter((name) => name.endsWith(".md")).map((name) => join(folder, name));
+    }),
+  );
+  return paths.flat().sort();
 }

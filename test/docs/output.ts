@@ -31,10 +31,9 @@ export function namesOf(command: string, names: Names): Names {
 }
 
 /**
- * Matches an actual output with the shown one.
+ * Matches an actual output with the shown one. Returns all known values; undefined if the output does not match.
  *
  * @param varies Shown numbers that may be any number.
- * @returns All known values; undefined if the output does not match.
  */
 export function matchOutput(
   shown: readonly string[],
@@ -61,10 +60,11 @@ function matchLines(
     return actual.length === 0 ? names : undefined;
   }
   if (first.trim() === "...") {
-    return Array.from({ length: actual.length + 1 }, (_, skipped) => skipped).reduce<Names | undefined>(
-      (found, skipped) => found ?? matchLines(rest, actual.slice(skipped), names, varies),
-      undefined,
-    );
+    let found: Names | undefined;
+    for (let skipped = 0; found === undefined && skipped <= actual.length; skipped++) {
+      found = matchLines(rest, actual.slice(skipped), names, varies);
+    }
+    return found;
   }
   const known = actual[0] === undefined ? undefined : matchLine(first, actual[0], names, varies);
   return known && matchLines(rest, actual.slice(1), known, varies);

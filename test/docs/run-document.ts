@@ -11,15 +11,6 @@ import { linesOf, matchOutput, type Names, namesOf, withNames } from "./output.j
 import { createSandbox, namesMachinePath, type Sandbox } from "./sandbox.js";
 import { openTerminal, type Outcome, type Terminal } from "./terminal.js";
 
-/** The result of running a document. */
-export interface Report {
-  /** Failures, each with its line number first. */
-  readonly failures: readonly string[];
-  readonly skipped: readonly string[];
-  /** The number of commands that were run. */
-  readonly commands: number;
-}
-
 /** A command to run. */
 interface Action {
   readonly line: number;
@@ -28,16 +19,16 @@ interface Action {
   readonly shown: readonly string[] | undefined;
   readonly stays: boolean;
   readonly fails: boolean;
-  /** Returns the known values if the output is the expected one. */
   match(output: string, names: Names): Names | undefined;
 }
 
 /**
- * Runs a document. Stops everything that it started before it returns.
+ * Runs a document. Stops everything that it started before it returns. Failures and skipped blocks have their line
+ * number first.
  *
  * @param existing - The sandbox to use; by default a new one.
  */
-export async function runDocument(t: Teardown, markdown: string, existing?: Sandbox): Promise<Report> {
+export async function runDocument(t: Teardown, markdown: string, existing?: Sandbox) {
   const failures: string[] = [];
   const skipped: string[] = [];
   let commands = 0;
@@ -185,17 +176,7 @@ function actionsOf(block: Block): Action[] {
   });
 }
 
-interface Terminals {
-  /** Returns the terminal of this name, and opens it if needed. */
-  get(name: string): Terminal;
-  start(name: string, command: string, isEnough: (output: string) => boolean): ReturnType<Terminal["start"]>;
-  finish(name: string, how: "stop" | "end"): Promise<Outcome>;
-  /** The names of terminals with a running command. */
-  busy(): string[];
-  close(): Promise<void>;
-}
-
-function openTerminals(t: Teardown, sandbox: Sandbox): Terminals {
+function openTerminals(t: Teardown, sandbox: Sandbox) {
   const open = new Map<string, Terminal>();
   const busy = new Set<string>();
   const close = async (): Promise<void> => {
@@ -215,19 +196,20 @@ function openTerminals(t: Teardown, sandbox: Sandbox): Terminals {
 
   return {
     get,
-    async start(name, command, isEnough) {
+    async start(name: string, command: string, isEnough: (output: string) => boolean) {
       const started = await get(name).start(command, isEnough);
       if (started.code === undefined) {
         busy.add(name);
       }
       return started;
     },
-    async finish(name, how) {
+    async finish(name: string, how: "stop" | "end"): Promise<Outcome> {
       if (!busy.delete(name)) {
         throw new Error(`nothing is running in the terminal ${name}`);
       }
       return await get(name)[how]();
     },
+    /** Returns the names of terminals with a running command. */
     busy: () => [...busy],
     close,
   };

@@ -9,18 +9,7 @@ import { run, toolProgram } from "../helpers/process/programs.js";
 import { cleanEnvironment, cliPath } from "../helpers/nodes/run-cli.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 
-/** A clone of the repository, with an environment for commands. */
-export interface Sandbox {
-  /** The root of the clone. */
-  readonly root: string;
-  readonly scratch: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Replaces the ports of the document by those of the sandbox, and vice versa. */
-  readonly toSandbox: (text: string) => string;
-  readonly toDocument: (text: string) => string;
-  /** Returns the lines of `git status` for new and changed files. */
-  changedFiles(): Promise<string[]>;
-}
+export type Sandbox = Awaited<ReturnType<typeof createSandbox>>;
 
 /** The ports that documents name: nodes on one machine, metrics, MCP, signaling, a page, a collector. */
 const shownPorts = [...Array.from({ length: 20 }, (_, i) => 53_550 + i), 9090, 3001, 3005, 8000, 4318];
@@ -37,8 +26,8 @@ export function namesMachinePath(command: string): boolean {
   return /(?:^|[\s='":>(])\/(?!\/|dev\/null\b|CN=)\w/m.test(command);
 }
 
-/** Creates a sandbox. */
-export async function createSandbox(t: Teardown): Promise<Sandbox> {
+/** Creates a clone of the repository, with an environment for commands. */
+export async function createSandbox(t: Teardown) {
   const home = await temporaryDirectory(t);
   const [root, bin, scratch] = [join(home, "gatehouse"), join(home, "bin"), join(home, "scratch")];
   await Promise.all([root, bin, scratch].map((dir) => mkdir(dir)));
@@ -76,9 +65,11 @@ export async function createSandbox(t: Teardown): Promise<Sandbox> {
       no_proxy: "127.0.0.1,localhost",
       PYTHONUNBUFFERED: "1",
     }),
+    /** Replaces the ports of the document by those of the sandbox; `toDocument` does the reverse. */
     toSandbox,
     toDocument: replacer(realPorts, shownPorts),
-    async changedFiles() {
+    /** Returns the lines of `git status` for new and changed files. */
+    async changedFiles(): Promise<string[]> {
       // The first column is the index, from `git add` above. The second one is the work tree.
       const { stdout } = await run("git", ["status", "--porcelain", "--untracked-files=all"], { cwd: root });
       return stdout.split("\n").filter((line) => /^.\S/.test(line));

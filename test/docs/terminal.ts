@@ -12,26 +12,7 @@ export interface Outcome {
   readonly code: number;
 }
 
-/** A running shell. */
-export interface Terminal {
-  /** Runs a command to its end. */
-  run(command: string): Promise<Outcome>;
-  /**
-   * Starts a command, and waits until it has printed enough. The command keeps running.
-   *
-   * @returns Its output so far, and its exit code if it has ended.
-   */
-  start(
-    command: string,
-    isEnough: (output: string) => boolean,
-  ): Promise<{ readonly output: string; readonly code?: number }>;
-  /** Waits until the running command exits. */
-  end(): Promise<Outcome>;
-  /** Sends SIGINT, and waits until the running command exits. */
-  stop(): Promise<Outcome>;
-  /** Kills the shell and everything that it has started. */
-  close(): Promise<void>;
-}
+export type Terminal = ReturnType<typeof openTerminal>;
 
 /** The time limit of a command. */
 const timeoutMs = 90_000;
@@ -43,7 +24,7 @@ export function openTerminal(options: {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Directory for the files with the commands. */
   readonly scratch: string;
-}): Terminal {
+}) {
   const { cwd, env, scratch } = options;
   // A separate process group, so that signals reach everything that the shell started.
   const shell = spawn("bash", ["--noprofile", "--norc"], { cwd, env, detached: true });
@@ -86,20 +67,28 @@ export function openTerminal(options: {
   }
 
   return {
-    async run(command) {
+    /** Runs a command to its end. */
+    async run(command: string): Promise<Outcome> {
       await send(command);
       return await wait(outcome);
     },
-    async start(command, isEnough) {
+    /** Starts a command, and waits until it has printed enough. Returns its output, and its code if it has ended. */
+    async start(
+      command: string,
+      isEnough: (output: string) => boolean,
+    ): Promise<Omit<Outcome, "code"> & { code?: number }> {
       await send(command);
       return await wait(() => outcome() ?? (isEnough(output) ? { output } : undefined));
     },
+    /** Waits until the running command exits. */
     end: () => wait(outcome),
-    async stop() {
+    /** Sends SIGINT, and waits until the running command exits. */
+    async stop(): Promise<Outcome> {
       process.kill(-shell.pid!, "SIGINT");
       return await wait(outcome);
     },
-    async close() {
+    /** Kills the shell and everything that it has started. */
+    async close(): Promise<void> {
       try {
         process.kill(-shell.pid!, "SIGKILL");
       } catch {

@@ -22,128 +22,68 @@ import { eventually, until } from "../helpers/nodes/until.js";
 
 const engines = await prepareEngines();
 
-/** A row of the database in which eight bytes are changed. */
-interface Corruption {
-  readonly title: string;
-  readonly table: string;
-  readonly column: string;
-  /** The SQL condition that selects the row. */
-  readonly where: (stored: StoredChain) => string;
-  /** A route that responds with an error afterwards. */
-  readonly path: (stored: StoredChain) => string;
-  /** The message that health and `verify-data` report. */
-  readonly message: RegExp;
-}
-
 const program = (address: string): RegExp => new RegExp(`^The storage program ${address} in the database is corrupt`);
 const anyProgram = program("stor-[0-9a-f]{40}");
+const unsigned = (number: number): RegExp =>
+  new RegExp(`^Block ${number} in the database is not the one that was signed`);
+const otherTransactions = /^Block 1 in the database does not hold the transactions that its header names/;
 
-const corruptions: readonly Corruption[] = [
-  {
-    title: "the header of a block",
-    table: "blocks",
-    column: "header",
-    where: () => "number = 2",
-    path: () => "/chain/blocks/2",
-    message: /^Block 2 in the database is not the one that was signed/,
-  },
-  {
-    title: "the signature of a block",
-    table: "blocks",
-    column: "signature",
-    where: () => "number = 3",
-    path: ({ blockHashes }) => `/chain/blocks/hash/${blockHashes[2]}`,
-    message: /^Block 3 in the database is not the one that was signed/,
-  },
-  ...["body", "signature"].map((column) => ({
-    title: `the ${column} of a transaction`,
-    table: "transactions",
-    column,
-    where: () => "block_number = 1",
-    path: () => "/chain/blocks/1",
-    message: /^Block 1 in the database does not hold the transactions that its header names/,
-  })),
-  {
-    title: "a document",
-    table: "program_documents",
-    column: "data",
-    where: ({ small }) => `address = '${small}'`,
-    path: ({ small }) => `/storage-program/${small}`,
-    message: anyProgram,
-  },
-  {
-    title: "a field of a small document",
-    table: "program_fields",
-    column: "value",
-    where: ({ small }) => `address = '${small}' AND name_json = '"title"'`,
-    path: ({ small }) => `/storage-program/${small}/field/title`,
-    message: anyProgram,
-  },
-  {
-    title: "a field of a large document",
-    table: "program_fields",
-    column: "value",
-    where: ({ large }) => `address = '${large}' AND name_json = '"title"'`,
-    path: ({ large }) => `/storage-program/${large}/all`,
-    message: anyProgram,
-  },
-  {
-    title: "a chunk of a field",
-    table: "program_chunks",
-    column: "text",
-    where: ({ large }) => `address = '${large}' AND position = 3145728`,
-    path: ({ large }) => `/storage-program/${large}/field/list/item/3000`,
-    message: anyProgram,
-  },
-  {
-    title: "the owner of a program",
-    table: "programs",
-    column: "owner",
-    where: ({ small }) => `address = '${small}'`,
-    path: ({ small }) => `/storage-program/${small}/field/title`,
-    message: anyProgram,
-  },
-  {
-    title: "the name of a program",
-    table: "programs",
-    column: "name",
-    where: ({ empty }) => `address = '${empty}'`,
-    path: () => "/storage-program/search?q=one",
-    message: anyProgram,
-  },
-  {
-    title: "the access rule of a program",
-    table: "programs",
-    column: "access",
-    where: ({ small }) => `address = '${small}'`,
-    path: ({ small }) => `/storage-program/${small}/all`,
-    message: anyProgram,
-  },
-  {
-    title: "a node of the commitment tree",
-    table: "merkle_nodes",
-    column: "hash",
-    where: () => `id = ${2 ** 21 + 1}`,
-    path: ({ commitments }) => `/zk/merkle/proof/${commitments[0]}`,
-    message: /^(The path of commitment 0x|Nodes of the commitment tree in the database are corrupt)/,
-  },
-  {
-    title: "the latest root of the commitment tree",
-    table: "merkle_roots",
-    column: "root",
-    where: () => "block_number = 4",
-    path: () => "/zk/merkle-root",
-    message: /^The root of the commitment tree after block 4 in the database is corrupt/,
-  },
-  {
-    title: "a nullifier",
-    table: "nullifiers",
-    column: "transaction_hash",
-    where: () => "1 = 1",
-    path: ({ nullifier }) => `/zk/nullifier/${nullifier}`,
-    message: /^The nullifier 0x[0-9a-f]{64} in the database is corrupt/,
-  },
+/**
+ * Values in which eight bytes are changed: column, condition that selects the row, route that responds with an error
+ * afterwards, and message that health and `verify-data` report. Capitalized words stand for values of the chain.
+ */
+const corruptions: readonly (readonly [column: string, where: string, path: string, message: RegExp])[] = [
+  ["blocks.header", "number = 2", "/chain/blocks/2", unsigned(2)],
+  ["blocks.signature", "number = 3", "/chain/blocks/hash/BLOCK3", unsigned(3)],
+  ["transactions.body", "block_number = 1", "/chain/blocks/1", otherTransactions],
+  ["transactions.signature", "block_number = 1", "/chain/blocks/1", otherTransactions],
+  ["program_documents.data", "address = 'SMALL'", "/storage-program/SMALL", anyProgram],
+  [
+    "program_fields.value",
+    `address = 'SMALL' AND name_json = '"title"'`,
+    "/storage-program/SMALL/field/title",
+    anyProgram,
+  ],
+  ["program_fields.value", `address = 'LARGE' AND name_json = '"title"'`, "/storage-program/LARGE/all", anyProgram],
+  [
+    "program_chunks.text",
+    "address = 'LARGE' AND position = 3145728",
+    "/storage-program/LARGE/field/list/item/3000",
+    anyProgram,
+  ],
+  ["programs.owner", "address = 'SMALL'", "/storage-program/SMALL/field/title", anyProgram],
+  ["programs.name", "address = 'EMPTY'", "/storage-program/search?q=one", anyProgram],
+  ["programs.access", "address = 'SMALL'", "/storage-program/SMALL/all", anyProgram],
+  [
+    "merkle_nodes.hash",
+    `id = ${2 ** 21 + 1}`,
+    "/zk/merkle/proof/COMMITMENT",
+    /^(The path of commitment 0x|Nodes of the commitment tree in the database are corrupt)/,
+  ],
+  [
+    "merkle_roots.root",
+    "block_number = 4",
+    "/zk/merkle-root",
+    /^The root of the commitment tree after block 4 in the database is corrupt/,
+  ],
+  [
+    "nullifiers.transaction_hash",
+    "1 = 1",
+    "/zk/nullifier/NULLIFIER",
+    /^The nullifier 0x[0-9a-f]{64} in the database is corrupt/,
+  ],
 ];
+
+/** Replaces the capitalized words of {@link corruptions}. */
+function withValues(text: string, { small, large, empty, nullifier, commitments, blockHashes }: StoredChain): string {
+  return text
+    .replace("SMALL", small)
+    .replace("LARGE", large)
+    .replace("EMPTY", empty)
+    .replace("NULLIFIER", nullifier)
+    .replace("COMMITMENT", commitments[0]!)
+    .replace("BLOCK3", blockHashes[2]!);
+}
 
 /** Returns a copy in which the eight bytes in the middle are changed. */
 function flip(bytes: Buffer, isText: boolean): Buffer {
@@ -176,13 +116,8 @@ async function chainOf(t: Teardown, engine: Engine): Promise<{ readonly url: str
 }
 
 /** Corrupts a row: in the file, so that SQLite does not notice, or with an UPDATE on PostgreSQL. */
-async function corrupt(
-  t: Teardown,
-  url: string,
-  { table, column, where }: Corruption,
-  stored: StoredChain,
-): Promise<void> {
-  const condition = where(stored);
+async function corrupt(t: Teardown, url: string, name: string, condition: string): Promise<void> {
+  const [table = "", column = ""] = name.split(".");
   const read = async (db: Queries): Promise<string | Buffer> => {
     const [row] = await db.rows<Record<string, string | Buffer>>((sql) =>
       sql.raw(`SELECT ${column} AS value FROM ${table} WHERE ${condition}`),
@@ -252,23 +187,23 @@ async function hasVerifiedAll(node: TestNode): Promise<boolean> {
 }
 
 for (const engine of engines.names) {
-  for (const corruption of corruptions) {
-    test.serial(`${engine}: reports ${corruption.title} with eight bytes changed, and does not serve it`, async (t) => {
+  for (const [column, where, path, message] of corruptions) {
+    test.serial(`${engine}: reports ${column} where ${where} with changed bytes, and does not serve it`, async (t) => {
       const { url, stored } = await chainOf(t, engine);
       const before = await runCli(["verify-data", "--database", url, "--json"]);
       t.is(before.code, 0, before.stdout + before.stderr);
-      await corrupt(t, url, corruption, stored);
+      await corrupt(t, url, column, withValues(where, stored));
 
       const { code, stdout } = await runCli(["verify-data", "--database", url]);
       t.is(code, 1);
       t.true(
-        stdout.split("\n").some((line) => corruption.message.test(line)),
+        stdout.split("\n").some((line) => message.test(line)),
         stdout,
       );
 
       const dir = await authorityDirectory(t, authority);
       const node = await startTestNode(t, { genesis: "genesis.json", database: url }, dir);
-      const answer = await ask(node.port, corruption.path(stored));
+      const answer = await ask(node.port, withValues(path, stored));
       t.is(answer.status, 500, answer.text);
       t.deepEqual(JSON.parse(answer.text), {
         success: false,
@@ -278,7 +213,7 @@ for (const engine of engines.names) {
       const health = await askJson<Health>(node.port, "/health");
       t.is(health.status, "failing");
       t.is(health.subsystems.chain.status, "failed");
-      t.regex(health.subsystems.chain.lastError.message, corruption.message);
+      t.regex(health.subsystems.chain.lastError.message, message);
     });
   }
 

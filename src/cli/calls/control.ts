@@ -15,9 +15,8 @@ import type { ControlFlags } from "../usage/flags.js";
 const timeoutMs = 10_000;
 
 /**
- * Calls `work` with a client of a service on the control socket or port of a node.
- *
- * @throws ExitError with code 1 and the node's message if the node rejects a call; code 3 if the node is unreachable.
+ * Calls `work` with a client of a service on the control socket or port of a node. Throws ExitError with code 1 and the
+ * node's message if the node rejects a call; code 3 if the node is unreachable.
  */
 export async function withControl<S extends DescService, T>(
   flags: ControlFlags,

@@ -34,9 +34,8 @@ export interface NodeResponse {
 }
 
 /**
- * Requests a path from the node.
- *
- * @throws ExitError with code 3 if the node is unreachable or the responder is not a node.
+ * Requests a path from the node. Throws ExitError with code 3 if the node is unreachable or the responder is not a
+ * node.
  */
 export async function requestNode(node: string, path: string, request: NodeRequest = {}): Promise<NodeResponse> {
   const url = nodeUrl(node, path);
@@ -53,11 +52,7 @@ export async function requestNode(node: string, path: string, request: NodeReque
   }
 }
 
-/**
- * Returns the URL of a path on the node.
- *
- * @throws InputError if `node` is not an HTTP URL.
- */
+/** Returns the URL of a path on the node. Throws InputError if `node` is not an HTTP URL. */
 export function nodeUrl(node: string, path: string): URL {
   const url = URL.canParse(path, node) ? new URL(path, node) : undefined;
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {
@@ -67,9 +62,8 @@ export function nodeUrl(node: string, path: string): URL {
 }
 
 /**
- * Requests a path and returns the text of a successful response.
- *
- * @throws ExitError with code 1 and the node's message if the node rejects the request; code 3 as `requestNode`.
+ * Requests a path and returns the text of a successful response. Throws ExitError with code 1 and the node's message if
+ * the node rejects the request; code 3 as `requestNode`.
  */
 export async function requestOk(node: string, path: string, request?: NodeRequest): Promise<string> {
   const { status, text } = await requestNode(node, path, request);
@@ -80,9 +74,8 @@ export async function requestOk(node: string, path: string, request?: NodeReques
 }
 
 /**
- * Requests the health of the node. The status is 503 if the node is failing.
- *
- * @throws ExitError with code 1 if the node rejects the request; code 3 as `requestNode`, or if the body has no health.
+ * Requests the health of the node. The status is 503 if the node is failing. Throws ExitError with code 1 if the node
+ * rejects the request; code 3 as `requestNode`, or if the body has no health.
  */
 export async function requestHealth(node: string, request?: NodeRequest): Promise<NodeResponse> {
   const response = await requestNode(node, "/health", request);
@@ -111,9 +104,8 @@ function readError(text: string): { readonly error?: string; readonly errorCode?
 }
 
 /**
- * Sends a request. Resolves with the head of every response; its status may be an error.
- *
- * @throws Error if no response arrives. No other end leaves the promise pending.
+ * Sends a request. Resolves with the head of every response; its status may be an error. Throws Error if no response
+ * arrives. No other end leaves the promise pending.
  */
 export async function send(
   url: URL,
@@ -203,9 +195,8 @@ export interface PeerBody {
 const maxPages = 64;
 
 /**
- * Returns all peers that the node knows. A long list takes several requests.
- *
- * @throws ExitError with code 1 if the node rejects a request or its list does not end; code 3 as `requestNode`.
+ * Returns all peers that the node knows. A long list takes several requests. Throws ExitError with code 1 if the node
+ * rejects a request or its list does not end; code 3 as `requestNode`.
  */
 export async function listPeers(node: string, request?: NodeRequest): Promise<PeerBody[]> {
   const peers: PeerBody[] = [];

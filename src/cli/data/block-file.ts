@@ -48,9 +48,8 @@ export async function exportBlocks(flags: ControlFlags, file: string): Promise<{
 }
 
 /**
- * Applies the blocks that the node lacks. Returns their count, and the block number of the node.
- *
- * @throws ExitError with code 3 if the node does not report its latest block.
+ * Applies the blocks that the node lacks. Returns their count, and the block number of the node. Throws ExitError with
+ * code 3 if the node does not report its latest block.
  */
 export async function importBlocks(
   flags: NodeFlags & ControlFlags,

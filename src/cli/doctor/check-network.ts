@@ -50,11 +50,7 @@ interface HealthBody {
   >;
 }
 
-/**
- * Queries the public key and the health of the node.
- *
- * @param configuredUrl URL of the node. Default: derived from the configuration.
- */
+/** Queries the public key and the health of the node. */
 export async function findNode(
   config: Config,
   configuredUrl: string | undefined,

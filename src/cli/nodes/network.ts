@@ -5,11 +5,12 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { loadConfig } from "../../config/config.js";
+import { type Config, type ConfigSources, loadConfig } from "../../config/config.js";
+import { pathInDataDir, writeDataDirFile } from "../../config/data-dir-files.js";
 import { ProcessErrors, watchProcess } from "../../health/process-errors.js";
 import { loadOrCreateNodeKey } from "../../base/crypto/node-key.js";
 import { createPrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
-import { type RunningNode, startNode, type StartOptions } from "../../node/node.js";
+import { type RunningNode, startNode } from "../../node/node.js";
 import { type PeriodicTask, startPeriodicTask } from "../../base/async/periodic-task.js";
 import { type PeerBody, requestNode } from "../calls/request-node.js";
 import { paint, printResult, shorten, table } from "../terminal/output.js";
@@ -48,10 +49,17 @@ async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<()
   try {
     const processErrors = new ProcessErrors();
     const ports = await freePorts(2 * flags.nodes, flags.rpcPort);
-    const plan: Plan = { directory, rpcPorts: ports.slice(0, flags.nodes), omniPorts: ports.slice(flags.nodes) };
+    const [rpcPorts, omniPorts] = [ports.slice(0, flags.nodes), ports.slice(flags.nodes)];
     const isNew = await writeGenesis(directory);
-    for (const [i, port] of plan.rpcPorts.entries()) {
-      const node = await startDevnetNode({ ...flags, isNew }, plan, i, { processErrors, signal });
+    for (const [i, port] of rpcPorts.entries()) {
+      // Each node knows the first one and discovers the others through it; the first one knows the second.
+      const seed = omniPorts[i === 0 ? 1 : 0];
+      const config = await configure(flags, directory, i, seed, {
+        "rpc-port": String(port),
+        "omni-port": String(omniPorts[i]),
+        recover: isNew,
+      });
+      const node = await startNode(config, { processErrors, signal });
       nodes.push(node);
       if (i === 0) {
         watchProcess(processErrors, node.log);
@@ -72,44 +80,33 @@ async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<()
   return close;
 }
 
-interface Plan {
-  readonly directory: string;
-  readonly rpcPorts: readonly number[];
-  readonly omniPorts: readonly number[];
-}
-
-/** Starts a node. Each node knows the first one and discovers the others through it; the first one knows the second. */
-async function startDevnetNode(
-  flags: DevnetFlags & { readonly isNew: boolean },
-  { directory, rpcPorts, omniPorts }: Plan,
+/** Writes the peers file of a node. Returns its configuration. */
+async function configure(
+  { logLevel, json }: DevnetFlags,
+  directory: string,
   index: number,
-  options: StartOptions,
-): Promise<RunningNode> {
+  seed: number | undefined,
+  own: ConfigSources["flags"],
+): Promise<Config> {
   const dataDir = dataDirOf(directory, index);
-  const peersFile = join(dataDir, "peers.json");
-  const seed = omniPorts[index === 0 ? 1 : 0];
-  await createPrivateDirectory(dataDir);
   const peers = seed === undefined ? [] : [{ url: `https://127.0.0.1:${seed}` }];
-  await writeFile(peersFile, JSON.stringify(peers), { mode: privateFileMode });
-  const config = loadConfig({
+  await createPrivateDirectory(dataDir);
+  await writeFile(pathInDataDir(dataDir, "peers"), JSON.stringify(peers), { mode: privateFileMode });
+  return loadConfig({
     flags: {
       "data-dir": dataDir,
       host: "127.0.0.1",
-      "rpc-port": String(rpcPorts[index]),
-      "omni-port": String(omniPorts[index]),
       "allow-private-peers": true,
       "port-drift": "deny",
-      genesis: genesisPath(directory),
-      peers: peersFile,
+      genesis: pathInDataDir(directory, "genesis"),
       "loop-interval": "1",
-      recover: flags.isNew,
-      "log-level": flags.logLevel,
-      ...(flags.json === true && { json: true }),
+      "log-level": logLevel,
+      json: json === true,
+      ...own,
     },
     env: {},
     cwd: directory,
   });
-  return await startNode(config, options);
 }
 
 /** Returns a shell command that runs this program in the current directory. */
@@ -123,20 +120,13 @@ function dataDirOf(directory: string, index: number): string {
   return join(directory, `node-${index + 1}`);
 }
 
-function genesisPath(directory: string): string {
-  return join(directory, "genesis.json");
-}
-
-/**
- * Writes a genesis with the first node as the authority. An existing network retains its genesis. Returns true if the
- * network is new.
- */
+/** Writes a genesis with the first node as the authority, unless the network has one. Returns true if it is new. */
 async function writeGenesis(directory: string): Promise<boolean> {
   const { publicKey } = await loadOrCreateNodeKey(dataDirOf(directory, 0));
   const genesis = { name: "devnet", timestamp: Date.now(), authorities: [publicKey] };
-  const isNew = !existsSync(genesisPath(directory));
+  const isNew = !existsSync(pathInDataDir(directory, "genesis"));
   if (isNew) {
-    await writeFile(genesisPath(directory), `${JSON.stringify(genesis, null, 2)}\n`, { mode: privateFileMode });
+    await writeDataDirFile(directory, "genesis", `${JSON.stringify(genesis, null, 2)}\n`);
   }
   return isNew;
 }

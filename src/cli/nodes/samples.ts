@@ -33,8 +33,6 @@ export interface SampleSection {
  * Creates the samples, unless a retained network has them already.
  *
  * @param authority Key of the authority in the genesis, which alone may spend a nullifier without a proof.
- * @param cli Shell command that runs this program.
- * @returns Sections of curl commands, one command for each route.
  */
 export async function seedSamples(
   node: string,

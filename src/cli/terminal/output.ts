@@ -35,9 +35,7 @@ export interface PageBody {
 /**
  * Prints a page of a list, and the way to the next one.
  *
- * @param text Response of the node.
  * @param rowsOf Returns the rows of the parsed response, without the heading.
- * @param empty Text to print if there are no rows.
  * @param hasPages False if the caller counts items instead of pages.
  */
 export function printPage(

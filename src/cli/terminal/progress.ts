@@ -8,13 +8,7 @@ const lineEveryMs = 10_000;
 
 export type Progress = ReturnType<typeof startProgress>;
 
-/**
- * Creates a progress display.
- *
- * @param unit Unit of the steps, in the plural.
- * @param firstTotal Number of steps.
- * @param start Number of steps completed earlier.
- */
+/** Creates a progress display. */
 export function startProgress(unit: string, firstTotal: number, start = 0) {
   const { stderr } = process;
   let total = firstTotal;
@@ -74,8 +68,6 @@ export function startPhases() {
 /**
  * Returns a bar and a text on one line, since a second line would not be redrawn. The bar gets the width that the text
  * leaves; a bar below 4 characters is omitted.
- *
- * @param done Completed part of the operation, 0 to 1.
  */
 export function barLine(done: number, text: string, width: number): string {
   const barWidth = Math.min(maxBarWidth, width - text.length - 2);

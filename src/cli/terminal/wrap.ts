@@ -20,11 +20,7 @@ export function lengthOf(text: string): number {
   return text.replace(styles, "").length;
 }
 
-/**
- * Wraps a text at `width`, between words if possible. Styles continue across lines.
- *
- * @param isBreakable True if a word that is longer than a line is broken.
- */
+/** Wraps a text at `width`, between words if possible. Styles continue across lines. */
 export function wrap(text: string, width: number, isBreakable = true): string[] {
   if (lengthOf(text) <= width) {
     return [text];

@@ -17,9 +17,8 @@ export async function loadKey(path: string | undefined): Promise<NodeKey> {
 }
 
 /**
- * Returns the genesis hash of the network given by `--network`, or else reported by the node.
- *
- * @throws InputError if the hash is malformed; ExitError if the node does not report it.
+ * Returns the genesis hash of the network given by `--network`, or else reported by the node. Throws InputError if the
+ * hash is malformed; ExitError if the node does not report it.
  */
 export async function networkToSignFor({ node, network }: NetworkFlags): Promise<string> {
   const genesisHash =
@@ -31,9 +30,8 @@ export async function networkToSignFor({ node, network }: NetworkFlags): Promise
 }
 
 /**
- * Returns the headers that prove an identity on one network for the next five minutes; none without `--key`.
- *
- * @throws Errors of {@link loadKey} and {@link networkToSignFor}.
+ * Returns the headers that prove an identity on one network for the next five minutes; none without `--key`. Throws
+ * Errors of {@link loadKey} and {@link networkToSignFor}.
  */
 export async function identityOf(
   flags: NetworkFlags & { readonly key?: string },
@@ -49,9 +47,8 @@ export async function identityOf(
 }
 
 /**
- * Requests a path from a node, as the holder of the key if one is given.
- *
- * @throws Errors of {@link identityOf}; ExitError if the node rejects the request or is unreachable.
+ * Requests a path from a node, as the holder of the key if one is given. Throws the errors of {@link identityOf}; ExitError
+ * if the node rejects the request or is unreachable.
  */
 export async function readAs(flags: ReadFlags, path: string): Promise<string> {
   return await requestOk(flags.node, path, { headers: await identityOf(flags) });

@@ -1,6 +1,6 @@
 /** `gatehouse identity`: prints the headers that prove an identity, for curl. */
 import type { Command } from "commander";
-import { addKeyFlag, addNetworkFlag, addNodeFlags, type ReadFlags } from "../usage/flags.js";
+import { addReadFlags, type ReadFlags } from "../usage/flags.js";
 import { printResult } from "../terminal/output.js";
 import { identityOf, loadKey } from "./caller.js";
 
@@ -8,7 +8,7 @@ export function addIdentity(identity: Command): void {
   const headers = identity
     .command("headers")
     .description("Print headers for curl that prove an identity on one network, for five minutes.");
-  addNodeFlags(addNetworkFlag(addKeyFlag(headers, "Key of the identity.")))
+  addReadFlags(headers, "Key of the identity.")
     .addHelpText(
       "after",
       `

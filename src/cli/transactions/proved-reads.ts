@@ -13,11 +13,9 @@ import { checkUrl, type NetworkFlags, type NodeFlags, parseGenesisHash, type Ver
 import { identityOf } from "./caller.js";
 
 /**
- * Returns JSON as the node would send it, built from proved data. Reports the proving block on stderr unless `--json` is
- * set.
- *
- * @param hashPair Hash function for paths in the commitment tree.
- * @throws ExitError with code 1 for a missing proof, and for a proved absence; code 3 if the node is unreachable.
+ * Returns JSON as the node would send it, built from proved data. Reports the proving block on stderr unless `--json`
+ * is set. Throws ExitError with code 1 for a missing proof, and for a proved absence; code 3 if the node is
+ * unreachable.
  */
 export async function readProved<I extends DescMessage, O extends DescMessage>(
   flags: NetworkFlags & NodeFlags & VerifyFlags & { readonly key?: string; readonly verify: string },

@@ -11,11 +11,7 @@ import { loadKey, networkToSignFor } from "./caller.js";
 const pollEveryMs = 100;
 const followForMs = 15_000;
 
-/**
- * Signs a transaction and submits it. Returns its hash.
- *
- * @param network Genesis hash of the network to sign for. Default: the network of the node.
- */
+/** Signs a transaction and submits it. Returns its hash. */
 export async function submitChange(
   node: string,
   key: NodeKey,
@@ -37,11 +33,7 @@ export async function submitChange(
   return (JSON.parse(text) as { hash: string }).hash;
 }
 
-/**
- * Signs and submits a transaction, waits for its block unless `--no-wait` is set, and prints the result.
- *
- * @param subject Changed object as one JSON member.
- */
+/** Signs and submits a transaction, waits for its block unless `--no-wait` is set, and prints the result. */
 export async function submitAndReport(
   flags: ChangeFlags,
   operation: Operation,
@@ -68,9 +60,8 @@ export async function transactionState(node: string, hash: string): Promise<Tran
 }
 
 /**
- * Polls until a transaction is in a block.
- *
- * @throws ExitError if the transaction is rejected, or still pending after 15 s.
+ * Polls until a transaction is in a block. Throws ExitError if the transaction is rejected, or still pending after 15
+ * s.
  */
 export async function followTransaction(node: string, hash: string): Promise<TransactionState> {
   const deadlineMs = Date.now() + followForMs;

@@ -29,9 +29,8 @@ const savedProof = z.looseObject({
 });
 
 /**
- * Verifies a Merkle proof of a commitment. Returns its proved facts.
- *
- * @throws ExitError with code 1 if the proof does not hold.
+ * Verifies a Merkle proof of a commitment. Returns its proved facts. Throws ExitError with code 1 if the proof does not
+ * hold.
  */
 export function verifyProof({ commitment, proof }: z.infer<typeof savedProof>) {
   const { siblings, pathIndices, leaf, leafIndex } = proof;

@@ -131,11 +131,7 @@ Examples:
     });
 }
 
-/**
- * Reads a path, or with `--verify` the proved response of a method. The code for proofs is loaded only then.
- *
- * @param needsHash True if the proof has a path in the commitment tree.
- */
+/** Reads a path, or with `--verify` the proved response of a method. The code for proofs is loaded only then. */
 async function read<I extends DescMessage, O extends DescMessage>(
   flags: ReadFlags,
   path: string,

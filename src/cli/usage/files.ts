@@ -46,9 +46,8 @@ export async function collect(stream: NodeJS.ReadableStream, maxBytes: number): 
 }
 
 /**
- * Writes a file and replaces an existing one. Creates the directory if it does not exist.
- *
- * @throws InputError if the file cannot be written.
+ * Writes a file and replaces an existing one. Creates the directory if it does not exist. Throws InputError if the file
+ * cannot be written.
  */
 export async function writeOutput(path: string, text: string): Promise<void> {
   try {

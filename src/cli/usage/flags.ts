@@ -38,29 +38,21 @@ export function addControlFlags(command: Command): Command {
     .addOption(command.createOption("--control <ADDRESS>", control).env(variables.control));
 }
 
-export function addKeyFlag(command: Command, description: string): Command {
-  return command.addOption(command.createOption("--key <FILE>", description).env(variables.key));
-}
-
 export interface NetworkFlags {
   readonly node: string;
   readonly network?: string | undefined;
 }
 
-export function addNetworkFlag(command: Command): Command {
-  return command.option(
-    "--network <HASH>",
-    "Genesis hash of the network to sign for. Default: the one that the node reports.",
-  );
-}
-
-/** Flags of a command that reads, as the holder of a key if one is given. */
+/** Flags of a command that acts as the holder of a key if one is given. */
 export interface ReadFlags extends NetworkFlags, NodeFlags {
   readonly key?: string;
 }
 
-export function addReadFlags(command: Command): Command {
-  return addNodeFlags(addNetworkFlag(addKeyFlag(command, "Key file to read as.")));
+/** Adds {@link ReadFlags}. */
+export function addReadFlags(command: Command, keyDescription = "Key file to read as."): Command {
+  const network = "Genesis hash of the network to sign for. Default: the one that the node reports.";
+  command.addOption(command.createOption("--key <FILE>", keyDescription).env(variables.key));
+  return addNodeFlags(command.option("--network <HASH>", network));
 }
 
 export interface PageFlags {
@@ -74,14 +66,12 @@ export function addPageFlags(command: Command): Command {
     .option("--page-token <TOKEN>", "Token of the page, which the previous page prints.");
 }
 
-export interface ChangeFlags extends NetworkFlags, NodeFlags {
-  readonly key?: string;
+export interface ChangeFlags extends ReadFlags {
   readonly wait: boolean;
 }
 
 export function addChangeFlags(command: Command): Command {
-  command.option("--no-wait", "Return without waiting for the block.");
-  return addNodeFlags(addNetworkFlag(addKeyFlag(command, "Key file to sign with.")));
+  return addReadFlags(command.option("--no-wait", "Return without waiting for the block."), "Key file to sign with.");
 }
 
 export interface VerifyFlags {
@@ -101,11 +91,7 @@ export function addVerifyFlags(command: Command): Command {
     .option("--save <FILE>", "Save the proof to a file, for gatehouse verify.");
 }
 
-/**
- * Returns true if the read must be proved.
- *
- * @throws InputError for a flag that requires `--verify`.
- */
+/** Returns true if the read must be proved. Throws InputError for a flag that requires `--verify`. */
 export function isVerifying<F extends VerifyFlags>(flags: F): flags is F & { readonly verify: string } {
   const { verify, save, maxAge } = flags;
   if (verify === undefined && (save !== undefined || maxAge !== undefined)) {

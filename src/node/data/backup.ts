@@ -58,9 +58,8 @@ const manifest = z.object({
 export type BackupManifest = z.infer<typeof manifest>;
 
 /**
- * Reads the manifest of a backup.
- *
- * @throws StartError if there is no backup, if the manifest is corrupt, or if this version cannot restore the backup.
+ * Reads the manifest of a backup. Throws StartError if there is no backup, if the manifest is corrupt, or if this
+ * version cannot restore the backup.
  */
 export async function readManifest(folder: string): Promise<BackupManifest> {
   const path = join(folder, backupNames.manifest);
@@ -109,9 +108,8 @@ interface BackupDeps {
 }
 
 /**
- * Creates a backup. The backup has a draft name until it is complete and on disk.
- *
- * @throws StartError, DatabaseError with a message that says why there is no backup.
+ * Creates a backup. The backup has a draft name until it is complete and on disk. Throws StartError, DatabaseError with
+ * a message that says why there is no backup.
  */
 export async function createBackup(deps: BackupDeps): Promise<BackupManifest> {
   const { config, folder, withKey, onDraft } = deps;

@@ -11,9 +11,8 @@ import { isMissing, describeDatabase, withDatabase, withSource } from "../../db/
 import { rejectUnfinishedCopy } from "../../db/copies/copy-progress.js";
 
 /**
- * Copies a database. `from` and `to` are URLs in the form of --database.
- *
- * @throws StartError, DatabaseError with a message that says why the copy is impossible or incomplete.
+ * Copies a database. `from` and `to` are URLs in the form of --database. Throws StartError, DatabaseError with a
+ * message that says why the copy is impossible or incomplete.
  */
 export async function copyNodeDatabase({
   from,
@@ -48,9 +47,8 @@ export async function copyNodeDatabase({
 }
 
 /**
- * Ensures that no node writes to a database. Locks a SQLite file; checks the writer lease on a server.
- *
- * @throws StartError if a node writes to the database.
+ * Ensures that no node writes to a database. Locks a SQLite file; checks the writer lease on a server. Throws
+ * StartError if a node writes to the database.
  */
 async function requireNoWriter(source: Database, url: string): Promise<void> {
   const lease = await readLease(source.read);
@@ -61,9 +59,8 @@ async function requireNoWriter(source: Database, url: string): Promise<void> {
 }
 
 /**
- * Returns a text that changes when a writer starts or a block is stored.
- *
- * @throws StartError if the database holds no chain.
+ * Returns a text that changes when a writer starts or a block is stored. Throws StartError if the database holds no
+ * chain.
  */
 async function describeState({ read }: Pick<Database, "read">): Promise<string> {
   const blocks = createBlockStore(read);

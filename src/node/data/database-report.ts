@@ -22,10 +22,8 @@ export interface DatabaseReport {
 }
 
 /**
- * Inspects a database.
- *
- * @throws DatabaseError if there is no database, or none that this version can read. Corruption errors of the
- *   database are thrown unchanged.
+ * Inspects a database. Throws DatabaseError if there is no database, or none that this version can read. Corruption
+ * errors of the database are thrown unchanged.
  */
 export async function inspectDatabase(url: string): Promise<DatabaseReport> {
   const database = await openForReading(url);

@@ -15,9 +15,7 @@ import type { NodeCore } from "../lifecycle/core.js";
 
 /**
  * Opens the database, and waits if it is unavailable or locked. Only a database without a writer lease, such as a new
- * one, is migrated here. Any other is migrated once the writer holds the lease.
- *
- * @throws StartError, DatabaseError
+ * one, is migrated here. Any other is migrated once the writer holds the lease. Throws StartError, DatabaseError.
  */
 export async function openNodeDatabase(
   core: Pick<NodeCore, "config" | "lifecycle" | "log" | "onShutdown" | "subsystems" | "warn">,
@@ -70,9 +68,8 @@ async function prepare(config: Config, database: Database): Promise<void> {
 
 /**
  * Loads the node key from the data directory. Except on a reader, the key must be that of the database's owner. Creates
- * a key only if the database has no owner, or if the operator starts a writer with `--recover`.
- *
- * @throws InputError if the key is missing or belongs to another node.
+ * a key only if the database has no owner, or if the operator starts a writer with `--recover`. Throws InputError if
+ * the key is missing or belongs to another node.
  */
 export async function loadIdentity(
   { config, log }: Pick<NodeCore, "config" | "log">,

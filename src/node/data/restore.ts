@@ -38,9 +38,8 @@ const stagingName = "restoring";
 const ignored = ["lost+found", stagingName];
 
 /**
- * Restores a backup.
- *
- * @throws StartError, DatabaseError with a message that says what is wrong. The directory is then unchanged.
+ * Restores a backup. Throws StartError, DatabaseError with a message that says what is wrong. The directory is then
+ * unchanged.
  */
 export async function restoreBackup({ folder, dataDir, verify, onCopied }: RestoreDeps): Promise<Restored> {
   const manifest = await readManifest(folder);

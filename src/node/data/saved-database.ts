@@ -11,9 +11,8 @@ import { loadPeers } from "../../peers/address-book/peer-store.js";
 export type SavedDatabase = Awaited<ReturnType<typeof describeDatabase>>;
 
 /**
- * Reads the description of a database.
- *
- * @throws DatabaseError, StartError with a message that says why the database cannot be used.
+ * Reads the description of a database. Throws DatabaseError, StartError with a message that says why the database
+ * cannot be used.
  */
 export async function describeDatabase(url: string) {
   const database = await openForReading(url);

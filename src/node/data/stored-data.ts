@@ -9,10 +9,9 @@ import { readSync } from "../../snapshot/sync-store.js";
 import { verifyAll } from "./verify-data.js";
 
 /**
- * Opens a database for reads only. Returns the verification of all stored data.
- *
- * @throws DatabaseError if there is no database, none that this version can read, or no complete state. Corruption
- *   errors of the database are thrown unchanged.
+ * Opens a database for reads only. Returns the verification of all stored data. Throws DatabaseError if there is no
+ * database, none that this version can read, or no complete state. Corruption errors of the database are thrown
+ * unchanged.
  */
 export async function openStoredData(url: string) {
   const database = await openForReading(url);

@@ -31,39 +31,36 @@ async function createFiles(t: Teardown) {
   return { dir, disk, backup };
 }
 
-testMounted("backup names the disk of its folder", async (t) => {
-  const { dir, disk } = await createFiles(t);
-  t.regex(
-    await runOnFullDisk(disk, "backup", join(disk, "saved"), "--data-dir", dir),
-    new RegExp(`^gatehouse: The disk of ${disk}/\\S+ is full \\(SQLITE_FULL\\); free disk space, then try again\\.\n$`),
-  );
-});
+const isFull = "(is full|cannot .* and has free space)";
 
-testMounted("restore names the disk of the new directory, and does not blame the backup", async (t) => {
-  const { disk, backup } = await createFiles(t);
-  t.regex(
-    await runOnFullDisk(disk, "restore", backup, "--data-dir", disk),
-    new RegExp(
-      `^gatehouse: The file \\S+ cannot be written to ${disk} \\(ENOSPC\\); free disk space there, or give another`,
-    ),
-  );
-});
-
-testMounted("database copy names the disk of its target", async (t) => {
-  const { dir, disk } = await createFiles(t);
-  t.regex(
-    await runOnFullDisk(disk, "database", "copy", join(dir, "gatehouse.sqlite"), join(disk, "copy.sqlite")),
-    new RegExp(
-      `^(.*\n)?gatehouse: The (disk|database) (of )?${disk}/copy\\.sqlite\\S* (is full|cannot .* and has free space)`,
-    ),
-  );
-});
-
-testMounted("start names the disk of its database", async (t) => {
-  const { dir, disk } = await createFiles(t);
-  const ports = ["--rpc-port", "0", "--omni-port", "0", "--host", "127.0.0.1", "--log-level", "fatal"];
-  t.regex(
-    await runOnFullDisk(disk, "start", "--data-dir", dir, "--database", `sqlite:${disk}/a.sqlite`, ...ports),
-    new RegExp(`^gatehouse: The (disk|database) (of )?${disk}/a\\.sqlite\\S* (is full|cannot .* and has free space)`),
-  );
-});
+for (const [title, argsOf, message] of [
+  [
+    "backup names the disk of its folder",
+    ({ disk, dir }) => ["backup", join(disk, "saved"), "--data-dir", dir],
+    "The disk of DISK/\\S+ is full \\(SQLITE_FULL\\); free disk space, then try again\\.\n$",
+  ],
+  [
+    "restore names the disk of the new directory, and does not blame the backup",
+    ({ disk, backup }) => ["restore", backup, "--data-dir", disk],
+    "The file \\S+ cannot be written to DISK \\(ENOSPC\\); free disk space there, or give another",
+  ],
+  [
+    "database copy names the disk of its target",
+    ({ disk, dir }) => ["database", "copy", join(dir, "gatehouse.sqlite"), join(disk, "copy.sqlite")],
+    `The (disk|database) (of )?DISK/copy\\.sqlite\\S* ${isFull}`,
+  ],
+  [
+    "start names the disk of its database",
+    ({ disk, dir }) => [
+      ...["start", "--data-dir", dir, "--database", `sqlite:${disk}/a.sqlite`, "--log-level", "fatal"],
+      ...["--rpc-port", "0", "--omni-port", "0", "--host", "127.0.0.1"],
+    ],
+    `The (disk|database) (of )?DISK/a\\.sqlite\\S* ${isFull}`,
+  ],
+] as readonly (readonly [string, (files: Awaited<ReturnType<typeof createFiles>>) => string[], string])[]) {
+  testMounted(title, async (t) => {
+    const files = await createFiles(t);
+    const stderr = await runOnFullDisk(files.disk, ...argsOf(files));
+    t.regex(stderr, new RegExp(`^(.*\n)?gatehouse: ${message.replace("DISK", files.disk)}`));
+  });
+}
