@@ -6,7 +6,6 @@ import {
   type MainLoopSchema,
   type PortSchema,
 } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { makeImmutable } from "../base/caches/immutable.js";
 import type { BootProgress } from "./boot-progress.js";
 import type { BoundedProbe } from "./bounded-probe.js";
 import type { ProcessErrors } from "./process-errors.js";
@@ -40,14 +39,11 @@ export type TakeSnapshot = () => HealthSnapshot | Promise<HealthSnapshot>;
 
 export function createTakeSnapshot(sources: HealthSources): TakeSnapshot {
   const { processErrors } = sources;
-  let summary = summarize(sources.subsystems.all());
 
   function assemble(pendingCount: number | null): HealthSnapshot {
     const dormant = sources.isDormant();
     const subsystems = sources.subsystems.all();
-    if (subsystems !== summary.subsystems) {
-      summary = summarize(subsystems);
-    }
+    const { isFailing, isDegraded } = consequencesOf(subsystems);
     return {
       version: sources.version,
       versionName: sources.versionName,
@@ -56,15 +52,15 @@ export function createTakeSnapshot(sources: HealthSources): TakeSnapshot {
       uptimeS: sources.uptimeS(),
       status: rollUp({
         pendingCountKnown: pendingCount !== null,
-        chainFailed: summary.isFailing,
+        chainFailed: isFailing,
         mainLoopStalled: sources.mainLoop.isStalled(),
         dormant,
-        otherFailed: summary.isDegraded,
+        otherFailed: isDegraded,
       }),
       dormant,
       boot: sources.boot.state(),
       subsystems,
-      ports: summary.ports,
+      ports: portsOf(subsystems),
       mainLoop: sources.mainLoop.heartbeat(),
       errors: {
         uncaughtTotal: BigInt(processErrors.uncaughtTotal),
@@ -77,15 +73,6 @@ export function createTakeSnapshot(sources: HealthSources): TakeSnapshot {
   return () => {
     const pending = sources.pendingCount();
     return pending instanceof Promise ? pending.then(assemble) : assemble(pending);
-  };
-}
-
-/** Derives status and ports from the subsystems. The result is cached until a subsystem changes. */
-function summarize(subsystems: ReturnType<Subsystems["all"]>) {
-  return {
-    subsystems,
-    ...consequencesOf(subsystems),
-    ports: portsOf(subsystems),
   };
 }
 
@@ -103,7 +90,7 @@ function portsOf(
       ports[name] = { requested, actual: port, drifted: requested !== port };
     }
   }
-  return makeImmutable(ports);
+  return ports;
 }
 
 export interface RollUpFacts {

@@ -17,7 +17,7 @@ export interface OpenApiDocument {
   };
 }
 
-interface Operation {
+export interface Operation {
   readonly operationId: string;
   readonly tags: readonly string[];
   readonly summary: string;
@@ -40,7 +40,7 @@ interface Body {
   readonly content: Readonly<Record<string, Media>>;
 }
 
-interface Media {
+export interface Media {
   readonly schema: JsonSchema;
   /** Schema of each message of a stream. */
   readonly "x-item-schema"?: JsonSchema;

@@ -5,6 +5,7 @@ import test from "ava";
 import { caching, Caching, probe, raw_json } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { http } from "../../../gen/google/api/annotations_pb.js";
 import { jsonEncoder } from "../../../src/rpc/codec/json-encoder.js";
+import type { Media, Operation as PageOperation } from "../../../src/rpc/describe/docs-page.js";
 import { createSchemas } from "../../../src/rpc/describe/json-schema.js";
 import { errorCatalog, type Reason } from "../../../src/rpc/errors.js";
 import { contractServices } from "../../helpers/process/contract-files.js";
@@ -13,35 +14,16 @@ import { createRandom, randomMessage } from "../../helpers/wire/random-message.j
 import { startTestNode } from "../../helpers/nodes/start-node.js";
 import { fileTeardown } from "../../helpers/nodes/teardown.js";
 
-interface Content {
-  readonly "application/json": {
-    readonly schema: object;
-    readonly examples?: { readonly example: { readonly value: unknown } };
-  };
-}
-
 interface Answer {
   readonly $ref?: string;
   readonly description: string;
   readonly headers?: object;
-  readonly content: Content;
+  readonly content: { readonly "application/json": Media };
 }
 
-interface Parameter {
-  readonly name: string;
-  readonly in: string;
-  readonly required?: boolean;
-  readonly schema: object;
-  readonly example?: unknown;
-}
-
-interface Operation {
+interface Operation extends Omit<PageOperation, "requestBody" | "responses"> {
   readonly security?: readonly object[];
-  readonly operationId: string;
-  readonly summary: string;
-  readonly description: string;
-  readonly parameters: readonly Parameter[];
-  readonly requestBody?: { readonly content: Content };
+  readonly requestBody?: Pick<Answer, "content">;
   readonly responses: Readonly<Record<string, Answer>>;
 }
 
@@ -146,7 +128,7 @@ test("lists the errors of the rpc and of every request by status for each operat
       t.true(named.has(reason) || isRefusal(operation, errorCatalog[reason].httpStatus), operation.operationId);
     }
     t.is(named.has("RATE_LIMITED"), !probes.has(operation.operationId), operation.operationId);
-    const [, errors = ""] = /Errors: (.*)/s.exec(operation.description) ?? [];
+    const [, errors = ""] = /Errors: (.*)/s.exec(operation.description ?? "") ?? [];
     for (const reason of reasonsIn(errors)) {
       t.true(named.has(reason), `${operation.operationId} is said to fail with ${reason}`);
     }
