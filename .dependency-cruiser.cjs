@@ -168,6 +168,7 @@ const restricted = {
   "@connectrpc/": "(rpc/connect/|cli/|light/|express/|transcoding/|embedding/)",
   "@modelcontextprotocol/": "rpc/mcp/",
   express: "(express|transcoding|embedding)/",
+  "json-rpc-2\\.0": "rpc/json-rpc/",
   // sqlite3 is archived upstream, so only two files depend on it.
   "(@types/)?sqlite3": "db/sqlite/sqlite(-statements)?\\.ts$",
   "(@types/)?pg": "db/postgresql/postgresql\\.ts$",

@@ -1,8 +1,9 @@
 /** Batches of JSON-RPC 2.0. Requests run one after the other, and each passes the gate like a separate request. */
+import { JSONRPCErrorCode } from "json-rpc-2.0";
 import { maxListBytes } from "../../base/limits/response-limits.js";
 import type { RpcError } from "../errors.js";
 import type { Gate, Permit } from "../gate.js";
-import { errorCodes, errorText, idOf, type JsonRpcRequest, serverError } from "./request.js";
+import { errorText, idOf, type JsonRpcRequest, serverError } from "./request.js";
 
 const maxBatch = 100;
 /**
@@ -28,7 +29,7 @@ export async function receiveBatch(
   deps: BatchDeps,
 ): Promise<string | undefined> {
   if (requests.length === 0 || requests.length > maxBatch) {
-    return errorText(errorCodes.invalidRequest, `A batch must have 1 to ${maxBatch} requests.`);
+    return errorText(JSONRPCErrorCode.InvalidRequest, `A batch must have 1 to ${maxBatch} requests.`);
   }
   const responses: string[] = [];
   let bytes = 0;

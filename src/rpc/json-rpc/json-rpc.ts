@@ -2,13 +2,14 @@
  * JSON-RPC entry point. Requests with `jsonrpc: "2.0"` follow the JSON-RPC 2.0 specification, and call unary rpcs by
  * name. Requests without it use the node-call envelope of existing clients, and get responses in that format.
  */
+import { JSONRPCErrorCode, JSONRPCErrorException, type JSONRPCResponse, JSONRPCServer } from "json-rpc-2.0";
 import { parseJson } from "../codec/json-request.js";
 import { RpcError } from "../errors.js";
 import { toReportedError, type ProtocolDeps } from "../gate.js";
 import { type ServedMethod, withCaller } from "../service.js";
 import { receiveBatch } from "./batch.js";
 import { compileMethod, type NamedMethod } from "./named-methods.js";
-import { errorCodes, errorText, idOf, isRequest, type JsonRpcRequest, serverError } from "./request.js";
+import { errorText, idOf, isRequest, type JsonRpcRequest, serverError } from "./request.js";
 
 export interface JsonRpcDeps extends Pick<ProtocolDeps, "gate" | "onInternalError"> {
   readonly methods: readonly NamedMethod[];
@@ -38,34 +39,26 @@ export function createJsonRpcEntry(deps: JsonRpcDeps): JsonRpcEntry {
   const methods = new Map(deps.methods.map((method) => [method.name, compileForCaller(method)]));
   methods.set("rpc.discover", { served: undefined, run: async () => await Promise.resolve(deps.discover()) });
 
-  async function receive(request: unknown, admitted: JsonRpcRequest): Promise<string | undefined> {
-    if (!isRequest(request)) {
-      return errorText(errorCodes.invalidRequest, "Invalid Request", idOf(request) ?? null);
-    }
-    const { id } = request;
-    const text = await answer(request.method, request.params, id, admitted);
-    return id === undefined ? undefined : text;
+  const server = new JSONRPCServer<JsonRpcRequest>({ errorListener: () => undefined });
+  for (const [name, { served, run }] of methods) {
+    server.addMethod(name, async (params: unknown, admitted) => {
+      try {
+        admitted.permit.method = served;
+        return new RawJson(await run(params, admitted));
+      } catch (error) {
+        const { reason, message, retryAfterS, kind } = recordFailure(error, admitted);
+        const data = { reason, requestId: admitted.arrival.requestId, retryAfter: retryAfterS };
+        throw new JSONRPCErrorException(message, kind.jsonRpcCode ?? serverError, data);
+      }
+    });
   }
 
-  async function answer(
-    name: string,
-    params: unknown,
-    id: string | number | null | undefined,
-    admitted: JsonRpcRequest,
-  ): Promise<string> {
-    const method = methods.get(name);
-    if (method === undefined) {
-      return errorText(errorCodes.methodNotFound, "Method not found", id);
+  async function receive(request: unknown, admitted: JsonRpcRequest): Promise<string | undefined> {
+    if (!isRequest(request)) {
+      return errorText(JSONRPCErrorCode.InvalidRequest, "Invalid Request", idOf(request) ?? null);
     }
-    try {
-      admitted.permit.method = method.served;
-      const result = await method.run(params, admitted);
-      return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`;
-    } catch (error) {
-      const { requestId } = admitted.arrival;
-      const { reason, message, retryAfterS: retryAfter, kind } = recordFailure(error, admitted);
-      return errorText(kind.jsonRpcCode ?? serverError, message, id, { reason, requestId, retryAfter });
-    }
+    const response = await server.receive(request, admitted);
+    return response === null ? undefined : writeResponse(response);
   }
 
   function recordFailure(thrown: unknown, admitted: JsonRpcRequest): RpcError {
@@ -95,13 +88,24 @@ export function createJsonRpcEntry(deps: JsonRpcDeps): JsonRpcEntry {
     try {
       request = parseJson(admitted.body);
     } catch {
-      return errorText(errorCodes.parseError, "Parse error");
+      return errorText(JSONRPCErrorCode.ParseError, "Parse error");
     }
     if (Array.isArray(request)) {
       return await receiveBatch(request, admitted, { gate: deps.gate, receive });
     }
     return isNodeCallRequest(request) ? await receiveNodeCall(request, admitted) : await receive(request, admitted);
   };
+}
+
+/** JSON text that is inserted into the response unchanged. */
+class RawJson {
+  constructor(readonly text: string) {}
+}
+
+function writeResponse(response: JSONRPCResponse): string {
+  return response.result instanceof RawJson
+    ? `{"jsonrpc":"2.0","id":${JSON.stringify(response.id)},"result":${response.result.text}}`
+    : JSON.stringify(response);
 }
 
 /** Compiles a method to run on behalf of the caller of a request. */

@@ -1,10 +1,8 @@
 /** JSON-RPC requests, and the responses that need no method. */
+import { createJSONRPCErrorResponse, isJSONRPCID, type JSONRPCID, type JSONRPCRequest } from "json-rpc-2.0";
 import type { RpcError } from "../errors.js";
 import type { Arrival, Permit } from "../gate.js";
 import type { Call } from "../service.js";
-
-/** Error codes of the specification. */
-export const errorCodes = { parseError: -32_700, invalidRequest: -32_600, methodNotFound: -32_601 };
 
 /** Default code of errors. The error's data contains the reason, for every code. */
 export const serverError = -32_000;
@@ -18,34 +16,27 @@ export interface JsonRpcRequest {
   failure?: RpcError;
 }
 
-/** ID in the response to a request; null if the request has no valid ID. */
-type RequestId = string | number | null;
-
-export function errorText(code: number, message: string, id: RequestId = null, data?: object): string {
-  return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message, data } });
+export function errorText(code: number, message: string, id: JSONRPCID = null, data?: object): string {
+  return JSON.stringify(createJSONRPCErrorResponse(id, code, message, data));
 }
 
 /**
  * Returns true for a JSON-RPC 2.0 request: its method is a string, and its ID, if present, is a string, number or null.
  */
-export function isRequest(request: unknown): request is { method: string; params?: unknown; id?: RequestId } {
+export function isRequest(request: unknown): request is JSONRPCRequest {
   const { jsonrpc, method, id } = asObject(request);
-  return jsonrpc === "2.0" && typeof method === "string" && (id === undefined || isId(id));
+  return jsonrpc === "2.0" && typeof method === "string" && (id === undefined || isJSONRPCID(id));
 }
 
 /** Returns the ID for the response to a request; undefined for a notification, which gets no response. */
-export function idOf(request: unknown): RequestId | undefined {
+export function idOf(request: unknown): JSONRPCID | undefined {
   const { id } = asObject(request);
   if (id === undefined) {
     return isRequest(request) ? undefined : null;
   }
-  return isId(id) ? id : null;
+  return isJSONRPCID(id) ? id : null;
 }
 
 function asObject(request: unknown): { readonly jsonrpc?: unknown; readonly method?: unknown; readonly id?: unknown } {
   return typeof request === "object" && request !== null ? request : {};
-}
-
-function isId(id: unknown): id is RequestId {
-  return typeof id === "string" || typeof id === "number" || id === null;
 }
