@@ -34,6 +34,7 @@ export abstract class Exchange implements Arrival {
   protected abstract readonly headers: IncomingHttpHeaders;
   /** Stream of the request body. */
   protected abstract readonly source: Readable;
+  private closeListeners: (() => void)[] | undefined;
 
   /**
    * @param url path and query, without an origin.
@@ -148,11 +149,16 @@ export abstract class Exchange implements Arrival {
 
   abstract abort(): void;
 
+  /** Calls the listener on close, or immediately if already closed. A batch adds one for each of its requests. */
   onClose(listener: () => void): void {
     if (this.out.closed) {
       listener();
+    } else if (this.closeListeners === undefined) {
+      const listeners = [listener];
+      this.closeListeners = listeners;
+      this.out.once("close", () => listeners.forEach((call) => call()));
     } else {
-      this.out.once("close", listener);
+      this.closeListeners.push(listener);
     }
   }
 }

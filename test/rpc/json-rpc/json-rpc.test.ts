@@ -342,3 +342,14 @@ test("survives malformed JSON-RPC requests without errors or growing memory", as
   t.is(node.processErrors.uncaughtTotal + node.processErrors.unhandledRejectionTotal, 0);
   t.is((await ask(node.port, "/health")).status, 200);
 });
+
+test.serial("a batch of 100 requests adds one listener to its response", async (t) => {
+  const warnings: string[] = [];
+  const onWarning = ({ name }: Error): void => void warnings.push(name);
+  process.on("warning", onWarning);
+  t.teardown(() => process.off("warning", onWarning));
+  const batch = Array.from({ length: 100 }, (_, id) => ({ jsonrpc: "2.0", id, method: "info.getVersion" }));
+  const answers = JSON.parse(await post(await startTestNode(t), batch)) as unknown[];
+  t.is(answers.length, 100);
+  t.deepEqual(warnings, []);
+});
