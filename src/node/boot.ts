@@ -66,22 +66,23 @@ export async function bootNode(
   { run, runOptional, showElsewhere, unlessStopped }: BootSteps,
   acquiredLease: HeldLease | undefined,
 ) {
-  const { config, bus, log, onShutdown, subsystems } = core;
+  const { addresses, bus, config, corruption, lifecycle, log, logLines, memory, onShutdown } = core;
+  const { progress, stateHeadEveryMs, subsystems, warn } = core;
   const { role } = config;
 
   // The public port is bound before any step that may have to wait, so that clients can query the progress of the boot.
-  const tls = await unlessStopped(openTls(core));
+  const tls = await unlessStopped(openTls({ bus, config, log, onShutdown, warn }));
   const chainHealth = watchChainHealth({ bus, log, subsystems });
   const workers = createNodeWorkers(core);
-  const facts = createPublicFacts(core);
+  const facts = createPublicFacts({ progress });
   const history = createNodeHistory({ config });
   const health = createNodeHealth(core, chainHealth);
   const { edge, edgeStats, metrics, observe } = await unlessStopped(
     createNodeEdge(core, { facts, health, tls, workers }),
   );
-  const attestation = createNodeAttestation(core);
-  const early = createEarlyServices(core, health, edgeStats, attestation);
-  const { services, open } = listServices(core, early);
+  const attestation = createNodeAttestation({ config, log, onShutdown, subsystems, warn });
+  const early = createEarlyServices({ addresses, config, logLines, subsystems }, health, edgeStats, attestation);
+  const { services, open } = listServices({ progress }, early);
   const workersListener = workers?.listener({ services, facts, history, chainHealth });
   const { rpcPort, application, drainFirst } = await unlessStopped(
     openRpcPort(core, { services, edge, history, tls, facts }, workersListener),
@@ -91,15 +92,17 @@ export async function bootNode(
 
   // The database stores the identity of its node.
   const database = await run("database", () => openNodeDatabase(core));
-  const key = await run("identity", () => untilDatabaseResponds(core, () => loadIdentity(core, database)));
+  const key = await run("identity", () => untilDatabaseResponds(core, () => loadIdentity({ config, log }, database)));
   const lease =
     role === "writer" ? await unlessStopped(openLease(core, { database, key, chainHealth, acquiredLease })) : undefined;
   const stored = createChainStore(database, stateIn, lease?.fence);
   const genesis = await run("genesis", () => loadGenesis(core, stored));
   const { head, syncStatus } = await loadChain(core, { run }, { database, stored, genesis, chainHealth });
-  const forks = await unlessStopped(watchForks(core, { database, store: stored, genesis, key, chainHealth }));
+  const forks = await unlessStopped(
+    watchForks({ config, lifecycle, log, subsystems }, { database, store: stored, genesis, key, chainHealth }),
+  );
   // Created after the chain step, which reports corruption itself.
-  const store = monitorStore(stored, core.corruption);
+  const store = monitorStore(stored, corruption);
   const snapshots = await unlessStopped(openSnapshots({ config, log, onShutdown }, { store: stored }));
 
   if (role !== "writer" && head === undefined && !syncStatus.isRunning()) {
@@ -109,9 +112,11 @@ export async function bootNode(
   const { chain, written, pool, data } = await unlessStopped(
     createNodeChain(core, { database, store, genesis, head, headers, lease, syncStatus, snapshots }),
   );
-  const heads = startHeadSigner(core, { chain, genesis });
+  const heads = startHeadSigner({ bus, log, stateHeadEveryMs }, { chain, genesis });
   const hasData = genesis !== undefined && (head !== undefined || syncStatus.isRunning());
-  const verifier = hasData ? startDataVerifier(core, { database, genesis, syncStatus }) : undefined;
+  const verifier = hasData
+    ? startDataVerifier({ corruption, log, onShutdown }, { database, genesis, syncStatus })
+    : undefined;
   const writing = written && lease && { database, fence: lease.fence, chain: written };
   if (writing !== undefined) {
     startPruning({ config, bus, log, onShutdown }, writing);
@@ -125,7 +130,7 @@ export async function bootNode(
       syncDeps: writing && genesis && { ...writing, store: stored, genesis, syncStatus, invalidateAll },
     });
     // A reader needs no peers, because its blocks arrive through the database.
-    core.lifecycle.setDormant(role !== "reader" && opened.book.isEmpty());
+    lifecycle.setDormant(role !== "reader" && opened.book.isEmpty());
     return opened;
   });
   const { mainLoop, mayFollow } = network;
@@ -137,15 +142,15 @@ export async function bootNode(
   const chainServices = createChainServices({
     chain: { head: () => chain.head(), hasGenesis: genesis !== undefined, submit: network.submit },
     ...{ heads, store: { ...store, ...pool.view }, readable: data.readable, mayFollow },
-    readershipBytes: core.memory.readershipBytes,
+    readershipBytes: memory.readershipBytes,
   });
-  const events = createNodeEvents(core, { store, chain, heads, readable: data.readable });
+  const events = createNodeEvents({ bus, memory }, { store, chain, heads, readable: data.readable });
   const laterServices = {
     chain: chainServices.anyCaller,
     chainBodyChecks: createChainBodyChecks(network.precheck),
-    info: createBootedInfo(core, early, key, genesis, network),
+    info: createBootedInfo({ addresses }, early, key, genesis, network),
     ...createDataServices({ store, chain, view: pool.view, data }),
-    state: createNodeState(core, { database, store, chain, heads }),
+    state: createNodeState({ corruption }, { database, store, chain, heads }),
     event: events.service,
   };
 
@@ -173,9 +178,9 @@ export async function bootNode(
     ];
     // A standby has the key of the writer, so it offers no services to other nodes.
     const port = await openInternalPort(core, role === "standby" ? [] : internal, key, genesis);
-    const host = new URL(core.addresses.connectionString).hostname;
+    const host = new URL(addresses.connectionString).hostname;
     const defaultUrl = `${config.omniTls ? "https" : "http"}://${host}:${port}`;
-    core.addresses.omniUrl = network.nameEndpoint(config.omniUrl ?? defaultUrl);
+    addresses.omniUrl = network.nameEndpoint(config.omniUrl ?? defaultUrl);
     return port;
   });
   // The network updates the state of this subsystem once its main loop runs.
@@ -187,7 +192,10 @@ export async function bootNode(
     isSynced: () => lease?.isHeld() !== false && network.isSynced(),
   });
   await runOptional("main_loop", () => network.start());
-  const standby = role === "standby" ? await unlessStopped(startStandby(core, { database, key })) : undefined;
+  const standby =
+    role === "standby"
+      ? await unlessStopped(startStandby({ log, onShutdown, subsystems }, { database, key }))
+      : undefined;
   // Added last, so that it runs first: subscribers learn that the node takes no more traffic, but not what closes later.
   onShutdown("the event subscriptions", async () => {
     events.close();
@@ -196,8 +204,10 @@ export async function bootNode(
   return { key, network, chain, rpcPort, application, omniPort, controlPort, takeoverLease: standby?.takeoverLease };
 }
 
+type WaitingCore = Parameters<typeof untilDatabaseResponds>[0];
+
 /** Stores the genesis of the file, on a node that writes, or loads the stored one. */
-async function loadGenesis(core: NodeCore, store: ChainStore<State>): Promise<Genesis | undefined> {
+async function loadGenesis(core: WaitingCore, store: ChainStore<State>): Promise<Genesis | undefined> {
   const { role, dataDir, genesisFile } = core.config;
   const file = role === "writer" ? await readGenesisFile(findFile(dataDir, genesisFile, "genesis")) : undefined;
   return await untilDatabaseResponds(core, () => adoptGenesis(store, file));
@@ -222,7 +232,7 @@ interface StoredChain {
  * @throws DatabaseUnavailableError if nothing is known about the chain.
  */
 async function loadChain(
-  core: NodeCore,
+  core: WaitingCore & Pick<NodeCore, "corruption" | "progress">,
   { run }: Pick<BootSteps, "run">,
   { database, stored, genesis, chainHealth }: StoredParts,
 ): Promise<StoredChain> {

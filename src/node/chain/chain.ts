@@ -68,8 +68,13 @@ export interface NodeChain {
 /** Dependencies of a chain that another process writes. */
 export type FollowedChainDeps = Pick<NodeChainDeps, "database" | "store" | "head" | "syncStatus">;
 
+type WriterCore = Pick<
+  NodeCore,
+  "bus" | "clock" | "config" | "corruption" | "lifecycle" | "log" | "memory" | "onShutdown" | "subsystems"
+>;
+
 /** Creates the chain of a node: a writer applies blocks, any other role follows them. */
-export async function createNodeChain(core: NodeCore, deps: NodeChainDeps): Promise<NodeChain> {
+export async function createNodeChain(core: WriterCore, deps: NodeChainDeps): Promise<NodeChain> {
   if (core.config.role !== "writer") {
     return createFollowedChain(core, deps);
   }
@@ -93,7 +98,7 @@ export function createFollowedChain(
 
 /** Creates the chain of a writer, with the threads and the mempool that it needs. */
 async function createWriterChain(
-  core: NodeCore,
+  core: WriterCore,
   deps: NodeChainDeps,
   cached: CachedData,
 ): Promise<Omit<NodeChain, "data">> {
@@ -143,7 +148,7 @@ async function createWriterChain(
 
 /** Opens the mempool, and periodically removes expired transactions from it. */
 async function openNodeMempool(
-  core: NodeCore,
+  core: WriterCore,
   store: ChainStore<State>,
   genesis: Genesis | undefined,
 ): Promise<Mempool> {
