@@ -23,9 +23,7 @@ export interface SourceBlock {
   readonly block: Pick<Block, "transactions">;
 }
 
-/** Decoder of transaction bodies. */
 export interface TransactionDecoder {
-  /** Decodes the encoded body of a transaction. */
   decode(body: Uint8Array): TransactionBody;
   /** Returns the address of the program that a transaction changes; undefined if it changes none. */
   addressOf(body: TransactionBody): string | undefined;
@@ -34,13 +32,11 @@ export interface TransactionDecoder {
 /** Properties of an event that filters and access rules use. */
 export interface EventSubject {
   readonly kind: EventKind;
-  /** Hash of the transaction; undefined if the event belongs to none. */
   readonly transaction: string | undefined;
   /** Address of the program whose access rule applies to the event; undefined for public events. */
   readonly address: string | undefined;
 }
 
-/** Event of a block. */
 export interface LoggedEvent extends EventSubject {
   /** Position within the block; increases from event to event. */
   readonly position: number;
@@ -49,13 +45,11 @@ export interface LoggedEvent extends EventSubject {
   readonly redacted: EventMessage | undefined;
 }
 
-/** Events of one block. */
 export interface BlockEvents {
   readonly number: bigint;
   readonly events: readonly LoggedEvent[];
   /** Distinct addresses of the programs that the transactions change. */
   readonly addresses: readonly string[];
-  /** Approximate memory size in bytes. */
   readonly bytes: number;
 }
 
@@ -150,7 +144,6 @@ function included(hash: string, index: number, body?: TransactionBody, storageAd
   };
 }
 
-/** Returns the commitment that a transaction adds; undefined if it adds none. */
 function commitmentOf(operation: TransactionBody["operation"]): string | undefined {
   return operation.case === "zk" && operation.value.operation.case === "addCommitment"
     ? operation.value.operation.value.commitment
@@ -180,7 +173,6 @@ function changeOf(
   return undefined;
 }
 
-/** Returns the kind of a program's change, and the changed fields. */
 function programChangeOf({ operation }: StorageOperation): {
   readonly change: ProgramChange;
   readonly fields?: string[];

@@ -15,7 +15,6 @@ import {
 } from "./block-events.js";
 import type { CursorPosition, DecodedWatchRequest } from "./watch-request.js";
 
-/** Access rules of programs. */
 interface EventReadAccess {
   /** Returns the addresses whose programs the caller may read now. An identity is 0x and 64 lower-case hex digits. */
   readableOf(addresses: readonly string[], identity: string | undefined): Promise<ReadonlySet<string>>;
@@ -28,9 +27,7 @@ interface BlockLogDeps {
   readonly readBlock: (number: bigint) => Promise<SourceBlock>;
   readonly decoder: TransactionDecoder;
   readonly access: EventReadAccess;
-  /** Returns hash and number of the latest block. */
   readonly head: () => { readonly hash: string; readonly number: bigint } | undefined;
-  /** Limit on the memory of all caches together. */
   readonly maxBytes: number;
 }
 
@@ -47,7 +44,6 @@ export function blockAfter({ block, position }: CursorPosition): bigint {
   return position === positionOfBlock ? block + 1n : block;
 }
 
-/** Creates a log with empty caches. */
 export function createBlockLog({ readBlock, decoder, access, head, maxBytes }: BlockLogDeps) {
   const enqueue = createSerialQueue();
   const load = async (number: bigint): Promise<BlockEvents> => await listEvents(await readBlock(number), decoder);
@@ -82,7 +78,6 @@ export function createBlockLog({ readBlock, decoder, access, head, maxBytes }: B
     return addresses;
   }
 
-  /** Returns the owners of the programs in a block, by address. */
   function ownersIn(block: BlockEvents): Promise<ReadonlyMap<string, string>> {
     let ownersOfBlock = owners.get(block);
     if (ownersOfBlock === undefined) {

@@ -12,7 +12,6 @@ import { blockAfter, type BlockLog } from "./block-log.js";
 import { type CursorPosition, readWatchRequest } from "./watch-request.js";
 
 interface EventServiceDeps {
-  /** Returns the latest block; undefined if there is none. */
   readonly head: () => { readonly number: bigint; readonly lowestBlock: bigint } | undefined;
   readonly log: BlockLog;
   /** Throws RpcError PRUNED for a block whose transactions are not retained. */
@@ -23,7 +22,6 @@ interface EventServiceDeps {
 
 const defaultProgressEveryMs = 10_000;
 
-/** Creates the event service without subscribers. */
 export function createEvents(deps: EventServiceDeps) {
   const { log, checkRetained, progressEveryMs = defaultProgressEveryMs } = deps;
   const notifier = createNotifier();
@@ -98,7 +96,6 @@ export function createEvents(deps: EventServiceDeps) {
       live.add({ ...subject, event: { case: "head", value: { statement, signed } } });
       notifier.notify();
     },
-    /** Ends all streams. */
     close: () => notifier.close(),
   };
 }
@@ -146,7 +143,6 @@ function createLiveEvents() {
 /** Creates a notifier that wakes subscribers when there may be new events. */
 function createNotifier() {
   let isClosed = false;
-  /** Functions that end the current wait, by subscriber. */
   const waits = new Map<object, () => void>();
 
   /** Wakes all subscribers that wait. Each of them then has work to do, so this yields to the event loop. */

@@ -57,7 +57,6 @@ export function readWatchRequest(request: WatchRequest) {
   };
 }
 
-/** Returns the position after which the stream starts. */
 function readStart({ from, fromBlock }: WatchRequest): CursorPosition | undefined {
   if (from !== "") {
     return readCursor(from);

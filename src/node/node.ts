@@ -13,13 +13,11 @@ import { bootNode, type Booted } from "./boot.js";
 import { bootSteps, createBootSteps } from "./lifecycle/boot-steps.js";
 import { countWorkers, createNodeCore, type NodeCore } from "./lifecycle/core.js";
 
-/** Node that has booted. */
 export type RunningNode = Readonly<ReturnType<typeof describeNode>>;
 
 /** Default interval in milliseconds at which an authority that produces no block restates its latest block. */
 const defaultStateHeadEveryMs = 30_000;
 
-/** Options of a start besides the configuration. */
 export interface StartOptions {
   /** Process errors, shared by all nodes in one process. */
   readonly processErrors: ProcessErrors;
@@ -184,7 +182,6 @@ function describeNode(
   };
 }
 
-/** Options of a run besides those of a start. */
 export interface RunOptions extends StartOptions {
   /** Called with each node that has booted: the first, and the writer that replaces a standby. */
   readonly onReady: (node: RunningNode) => void;

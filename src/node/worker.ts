@@ -137,7 +137,6 @@ async function readNodeData(core: NodeCore, { hasChain }: WorkerBooted) {
   return { genesis, store, chain, data, heads, events, stateService };
 }
 
-/** Creates a core that sends its log lines and uncaught errors to the node. */
 function createWorkerCore(
   { config, overload, stateHeadEveryMs }: WorkerStart,
   channel: Pick<IpcChannel<NodeHandlers>, "notify">,

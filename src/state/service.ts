@@ -39,7 +39,6 @@ export interface ProvenBlock {
   readonly stateRoot: Uint8Array;
 }
 
-/** Reads of the state: current values, and the state tree. */
 export interface StateReads {
   readonly tree: StateTree;
   /** Returns a program; undefined if no program was ever created at this address. */
@@ -55,7 +54,6 @@ export interface StateReads {
 export interface StateServiceDeps extends StateReads {
   /** Returns the latest block with its signed head, if there is one; undefined if there is no block. */
   readonly latest: () => (ProvenBlock & { readonly head: SignedHead | undefined }) | undefined;
-  /** Returns a stored block. */
   readonly block: (number: bigint) => Promise<ProvenBlock | undefined>;
 }
 
@@ -142,9 +140,7 @@ async function findBlock(
 /** Item to prove: its key, its current value and its place in the response. */
 interface Item {
   readonly key: Uint8Array;
-  /** Hash of the current value; undefined if there is no value. */
   readonly valueHash: Uint8Array | undefined;
-  /** Adds the proof to the response. */
   readonly addTo: (response: MutableResponse, path: Path, state: ProvenValue) => void;
 }
 
@@ -156,7 +152,6 @@ type ProvenValue =
 
 type Path = Pick<Proof, "siblings" | "other">;
 
-/** Response with proofs, under construction. */
 type MutableResponse = { -readonly [name in "program" | "commitments"]?: ProofResponse[name] } & {
   readonly nullifiers: NonNullable<ProofResponse["nullifiers"]>[number][];
   readonly senders: NonNullable<ProofResponse["senders"]>[number][];

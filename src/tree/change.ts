@@ -19,7 +19,6 @@ import type { Leaf } from "./path.js";
 /** Loads the stored pages at these paths. The result leaves out paths without a page. */
 export type LoadPages = (paths: readonly PagePath[]) => Promise<ReadonlyMap<PagePath, Uint8Array>>;
 
-/** Change of one leaf. */
 export interface LeafChange {
   readonly key: Uint8Array;
   /** Hash of the new value; undefined removes the leaf. Removing an absent leaf changes nothing. */
@@ -87,7 +86,6 @@ const usualDepth = 6;
 /** Maximum number of changes for which prefetching the usual pages costs less than loading the tree level by level. */
 const fewChanges = 40;
 
-/** Returns the paths of the pages that usually lie above a key, starting with the root page. */
 function usualPaths(key: Uint8Array): PagePath[] {
   const digits = Buffer.from(key).toString("hex");
   return Array.from({ length: usualDepth }, (_, i) => digits.slice(0, i));

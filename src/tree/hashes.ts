@@ -12,13 +12,11 @@ export type Sha256 = (bytes: Uint8Array) => Uint8Array;
 export const hashBytes = 32;
 /** Depth limit of a leaf: the number of bits of a key. */
 export const maxDepth = 8 * hashBytes;
-/** Hash of a subtree without leaves. */
 export const emptyHash: Uint8Array = new Uint8Array(hashBytes);
 
 /** Hashes the UTF-8 encoding of a text with SHA-256. */
 export type Sha256OfText = (text: string) => Uint8Array;
 
-/** Leaf and inner node hashes over one SHA-256 implementation. */
 export type TreeHashes = ReturnType<typeof createTreeHashes>;
 
 const utf8 = new TextEncoder();
@@ -59,7 +57,6 @@ export function commonBits(a: Uint8Array, b: Uint8Array): number {
   return byte === -1 ? maxDepth : byte * 8 + Math.clz32(a[byte]! ^ b[byte]!) - 24;
 }
 
-/** Returns true if two byte arrays are equal. */
 export function isSame(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) {
     return false;

@@ -26,7 +26,6 @@ export function halvesOf(leaves: readonly Leaf[], depth: number): readonly [read
   return middle === -1 ? [leaves, []] : [leaves.slice(0, middle), leaves.slice(middle)];
 }
 
-/** Creates functions that build nodes with these hashes. */
 export function createTreeNodes(hashes: TreeHashes) {
   const hashOfNode = (node: TreeNode): Uint8Array =>
     node === undefined ? emptyHash : isLeaf(node) ? hashes.leaf(node.key, node.valueHash) : node.hash;

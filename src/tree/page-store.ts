@@ -15,7 +15,6 @@ export interface PageRow {
 
 /** Number of pages written by one statement; a page has up to 2 KiB, written as hex digits. */
 const portionRows = 50;
-/** Number of paths queried by one statement. */
 const portionPaths = 1_000;
 
 /**
@@ -95,7 +94,6 @@ export function* pageTexts(
   }
 }
 
-/** Deletes all pages of the trees. */
 export async function clearTrees(db: Queries, trees: readonly string[]): Promise<void> {
   for (const chunk of inChunks(trees)) {
     await db.run((sql) => sql("tree_pages").whereIn("tree", chunk).delete());

@@ -40,7 +40,6 @@ export function slotOf(key: Uint8Array, path: PagePath): number {
   return path.length % 2 === 0 ? byte >> 4 : byte & 15;
 }
 
-/** Returns the path of the page in a slot. */
 export function pathBelow(path: PagePath, slot: number): PagePath {
   return path + slot.toString(16);
 }

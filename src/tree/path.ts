@@ -52,7 +52,6 @@ function sharesPosition(other: Uint8Array, key: Uint8Array, depth: number): bool
   return common >= depth && common < maxDepth;
 }
 
-/** Returns true if a path leads to this root. */
 export function leadsTo(root: Uint8Array, ...path: Parameters<typeof rootOfPath>): boolean {
   const found = rootOfPath(...path);
   return found !== undefined && isSame(found, root);

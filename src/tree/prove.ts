@@ -20,7 +20,6 @@ export async function provePaths(load: LoadPages, keys: readonly Uint8Array[]): 
   return await Promise.all(keys.map((key) => proveKey(loadPages, key)));
 }
 
-/** Creates the proof of one key. */
 export async function provePath(load: LoadPages, key: Uint8Array): Promise<Proof> {
   const [proof] = await provePaths(load, [key]);
   return proof!;

@@ -15,7 +15,6 @@ import { makeImmutable } from "../base/caches/immutable.js";
 import { RpcError } from "../rpc/errors.js";
 import type { Call, Caller, Implementation, ServedMethod, ServedService } from "../rpc/service.js";
 
-/** Call of an rpc, with its request. */
 export interface ForwardedCall {
   readonly service: string;
   readonly method: string;
@@ -29,7 +28,6 @@ export interface Forwarding {
   readonly streams: { rpc(call: ForwardedCall, signal: AbortSignal): AsyncIterable<Uint8Array> };
 }
 
-/** Sends calls to the node. */
 export interface Forward {
   unary(call: ForwardedCall, signal: AbortSignal): Promise<Uint8Array>;
   stream(call: ForwardedCall, signal: AbortSignal): AsyncIterable<Uint8Array>;

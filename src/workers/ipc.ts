@@ -4,7 +4,6 @@
  */
 import { RpcError, type Reason, toRpcError } from "../rpc/errors.js";
 
-/** Message transport at one end of a channel. */
 export interface IpcEnd {
   /** Sends a message. Never throws; a message that cannot be sent is lost. */
   send(message: unknown): void;

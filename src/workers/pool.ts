@@ -16,7 +16,6 @@ import { openIpcChannel, type IpcHandlers, type IpcChannel, type IpcEnd } from "
 /** Handlers of the pool for a worker, besides those of the node. */
 export interface PoolHandlers {
   readonly notifications: {
-    /** Reports that the worker is ready to receive messages. */
     up(none: undefined): void;
   };
 }
@@ -42,13 +41,11 @@ export interface PoolWorker<Their extends IpcHandlers> {
 export interface PoolState {
   readonly running: number;
   readonly configured: number;
-  /** Number of replacements since the node started. */
   readonly restarts: number;
 }
 
 export interface WorkerPoolDeps<Start, Booted, Their extends WorkerHandlers<Start, Booted>> {
   readonly count: number;
-  /** Module that a worker runs. */
   readonly module: URL;
   /** Returns the data for a worker that starts. */
   readonly start: () => Start;
@@ -102,7 +99,6 @@ export function createProcessPool<Start, Booted, Their extends WorkerHandlers<St
 ): ProcessPool<Their> {
   const { count, log } = deps;
   const running = new Map<number, Process<Their>>();
-  /** Processes that do not serve yet. */
   const starting = new Set<Process<Their>>();
   /** Latest pause before the replacement of a worker in milliseconds, by number of the worker. */
   const pauses = new Map<number, number>();
@@ -235,7 +231,6 @@ async function end<Start, Booted>(worker: Process<WorkerHandlers<Start, Booted>>
   clearTimeout(killTimer);
 }
 
-/** Starts a process, and opens the channel to it. */
 function fork<Start, Booted, Their extends WorkerHandlers<Start, Booted>>(
   name: number,
   { module, handlersFor, onInternalError }: WorkerPoolDeps<Start, Booted, Their>,

@@ -17,7 +17,6 @@
  */
 const kinds = ["add", "multiply", "dot", "multiplyAdd"] as const;
 
-/** Field operation on registers. */
 export interface Operation {
   readonly kind: (typeof kinds)[number];
   readonly registers: readonly number[];
@@ -143,9 +142,7 @@ const low = (a: Bytes): Bytes => [...a, ...constant(mask), code.i64And];
 const high = (a: Bytes, shift: 0x87 | 0x88 = code.i64ShrU): Bytes => [...a, ...constant(BigInt(limbBits)), shift];
 
 interface WasmFunction {
-  /** Number of i32 parameters. */
   readonly parameters: number;
-  /** Number of i64 locals. */
   readonly locals: number;
   readonly body: Bytes;
 }

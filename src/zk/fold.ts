@@ -5,11 +5,9 @@
  */
 import { emptyNodes, hashPair, toHex, treeDepth } from "./poseidon.js";
 
-/** Adjacent nodes of one level. */
 export interface NodeRun {
   /** Level in the tree: 0 for leaves, 20 for the root. */
   readonly level: number;
-  /** Position of the first node on its level. */
   readonly position: number;
   readonly hashes: readonly bigint[];
 }
@@ -20,7 +18,6 @@ export type Peaks = Readonly<Record<number, bigint>>;
 /** Task of hashing one run of nodes. Has no side effects, so that another thread can execute it. */
 interface FoldTask {
   readonly run: NodeRun;
-  /** Level at which hashing stops. */
   readonly top: number;
   /** Left siblings of the run, by level: the node before the new ones on each level where it is a left child. */
   readonly peaks: Peaks;

@@ -8,12 +8,10 @@ import { treeDepth } from "./poseidon.js";
 /** Root with the block that created it. Hashes are 0x and 64 lowercase hex digits. */
 export interface MerkleRoot {
   readonly root: string;
-  /** Number of the block that created the root. */
   readonly blockNumber: bigint;
   readonly leafCount: number;
 }
 
-/** Path of a commitment to a root. */
 export interface MerklePath {
   readonly commitment: string;
   readonly leafIndex: number;
@@ -48,7 +46,6 @@ export const knownBlocks = 256;
 export const knownMinutes = 10;
 export const maxLeaves = 2 ** treeDepth;
 
-/** Number and time of a block. */
 export interface BlockPosition {
   readonly number: bigint;
   /** Time in the block's header. */

@@ -5,7 +5,6 @@ import type { Queries } from "../db/queries/database.js";
 import { hashNullifierRow, type NullifierColumns } from "../db/rows/row-hashes.js";
 import type { WriteBuffer } from "../db/rows/write-buffer.js";
 
-/** Result of a search for a nullifier. */
 export interface NullifierSearch {
   readonly hash: string;
   /** Block and transaction that spent the nullifier; undefined if it is not spent. */

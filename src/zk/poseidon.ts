@@ -34,7 +34,6 @@ const [left, right] = [1, 2];
 /** Compiled at the first hash, since most commands compute none. */
 let program: FieldProgram | undefined;
 
-/** Computes the hash of a node from its children. */
 export function hashPair(leftChild: bigint, rightChild: bigint): bigint {
   program ??= compileProgram();
   return program.run(

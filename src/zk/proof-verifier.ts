@@ -27,7 +27,6 @@ interface Turn {
   readonly round: number;
 }
 
-/** Proof that waits or is being verified. */
 interface QueuedProof {
   readonly hash: string;
   readonly task: Parameters<typeof verifyGroth16>[0];
@@ -62,7 +61,6 @@ export function createProofVerifier(threads: Pick<ZkThreads, "verify" | "threads
   /** Returns a negative number if the first turn comes before the second one. */
   const compare = (a: Turn, b: Turn): number => classOf(a) - classOf(b) || a.round - b.round;
 
-  /** Returns the turn that another proof of a requester gets. */
   function nextTurn(requester: string | undefined): Turn {
     const own = waitingProofs().filter(({ turn }) => turn.requester === requester);
     return { requester, round: Math.max(round, ...own.map(({ turn }) => turn.round + 1)) };

@@ -37,7 +37,6 @@ export interface KnownRoot {
   readonly leafCount: number;
 }
 
-/** Commitment tree of a snapshot. */
 export interface CommitmentTree {
   readonly root: Uint8Array;
   readonly leafCount: number;
@@ -79,7 +78,6 @@ export async function* exportNullifiers(db: Queries): AsyncGenerator<readonly Ex
   }
 }
 
-/** Stores nullifiers of a snapshot in the database. */
 export async function importNullifiers(db: Queries, nullifiers: readonly SnapshotNullifier[]): Promise<void> {
   const kinds = { hash: "text", block_number: "integer", transaction_hash: "text", row_hash: "text" } as const;
   const rows = nullifiers.map(({ nullifier, blockNumber, transactionHash }) => {
@@ -160,7 +158,6 @@ export async function listLeaves(db: Queries, from: number, count: number): Prom
 /** Part of the leaves to import, with the data to check it against. */
 export interface LeavesPart {
   readonly tree: CommitmentTree;
-  /** Position of the first leaf. */
   readonly from: number;
   readonly leaves: readonly Uint8Array[];
   /** Returns the block of a number, and the root in its header. */

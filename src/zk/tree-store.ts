@@ -25,7 +25,6 @@ const minCachedLevel = 7;
 /** Number of ids reserved for each level. A node's id is its level times this number, plus its position. */
 const levelSize = 2 ** (treeDepth + 1);
 const knownMs = knownMinutes * 60_000;
-/** Returns the id under which a node is stored. */
 export const nodeId = (level: number, position: number): number => level * levelSize + position;
 
 /** SQL for the number and the time of the latest block. */
@@ -52,7 +51,6 @@ export function oldestKnownAt({ greater, lesser }: Dialect, latest: typeof lates
   return lesser(byBlocks, `coalesce(${byTime}, 0)`);
 }
 
-/** Returns the parameters of {@link givenBlock}. */
 const blockParameters = ({ number, timeMs }: BlockPosition): [number, number] => [Number(number), timeMs];
 
 export type RootRow = RootColumns & { readonly edge: Buffer; readonly row_hash: string };
@@ -161,7 +159,6 @@ export function createTreeChanges(db: Queries) {
   );
 
   return {
-    /** Prefetches which of these commitments are in the tree. */
     async prefetch(commitments: readonly string[]): Promise<void> {
       const found = await findCommitments(db, commitments);
       commitments.forEach((commitment) => prefetched.set(commitment, found.has(commitment)));
@@ -249,7 +246,6 @@ export async function appendLeaves(
   return after;
 }
 
-/** Returns the commitments that are in the tree. */
 async function findCommitments(db: Queries, commitments: readonly string[]): Promise<Set<string>> {
   const { list, bytesOf } = db.dialect;
   const find = db.prepare<{ commitment: string }>(

@@ -22,7 +22,6 @@ export interface ZkWitness {
   rootOf(blockNumber: bigint): Promise<string | undefined>;
   /** Returns the block that contains a transaction; undefined if no retained block does. */
   blockOf(transactionHash: string): Promise<bigint | undefined>;
-  /** Returns the first block with retained transactions. */
   lowestBlock(): Promise<bigint>;
   /**
    * Checks that the state tree contains a nullifier with its stored values.

@@ -32,7 +32,6 @@ export function createZkThreads(maxThreads: number) {
   };
   return {
     foldAll,
-    /** Maximum number of threads. */
     threads: maxThreads,
     verify: (task: Parameters<typeof verifyGroth16>[0]) => run<boolean>("verifyGroth16", task),
     stop: async () => await pool?.destroy(),

@@ -23,7 +23,6 @@ const costs = {
   proof: 1024 * 1024,
 } as const;
 
-/** Sender and block of a spend. */
 interface SpendContext {
   readonly sender: string;
   readonly block: BlockPosition;
@@ -33,25 +32,21 @@ interface SpendContext {
   readonly requester: string | undefined;
 }
 
-/** State that operations are checked against. */
 export interface ZkReads {
   readonly tree: Pick<TreeChanges, "has" | "isKnownRoot" | "latest">;
   readonly nullifiers: Nullifiers;
 }
 
-/** State that blocks change. */
 export interface ZkState {
   readonly tree: TreeChanges;
   readonly nullifiers: NullifierChanges;
 }
 
 export interface ZkChangesDeps {
-  /** State after the latest block. */
   readonly latest: ZkReads;
   readonly workerPool: ZkThreads;
   /** Key that proofs are verified against. Without a key, only authorities may spend. */
   readonly verificationKey: VerificationKey | undefined;
-  /** Public keys of the authorities in the genesis. */
   readonly authorities: readonly string[];
 }
 
@@ -88,7 +83,6 @@ export function createZkChanges(deps: ZkChangesDeps) {
       const leaves = new Map<string, bigint>();
       let latestRoot: MerkleRoot | undefined;
       return {
-        /** Prefetches the commitments and nullifiers that the operations name. */
         async prefetch(operations: readonly ZkOperation[]): Promise<void> {
           // Malformed names are rejected later, before they are looked up.
           const hashesFrom = (hashOf: typeof commitmentIn): string[] =>

@@ -32,17 +32,13 @@ export const bootSteps = {
 } as const satisfies Record<string, StepRules>;
 
 type StepName = keyof typeof bootSteps;
-type Names<Rule extends keyof StepRules> = {
-  [Name in StepName]: (typeof bootSteps)[Name] extends { readonly [R in Rule]: true } ? Name : never;
-}[StepName] &
-  SubsystemName;
+type OptionalName = StepName & SubsystemName;
 
 const dormant = "The node is dormant: it has no peers.";
 const reportedElsewhere = "Another process runs it, and has not reported it to the control service yet.";
 
 export type BootSteps = ReturnType<typeof createBootSteps>;
 
-/** Creates the runner of the steps. */
 export function createBootSteps({
   lifecycle: { isDormant, signal },
   progress,
@@ -77,11 +73,7 @@ export function createBootSteps({
   }
 
   /** Runs a step that provides no values: now, when the node wakes, or not at all for a given reason. */
-  async function runOptional(
-    name: Names<"mayFail"> | Names<"waits">,
-    work: () => unknown,
-    whyDisabled?: string,
-  ): Promise<void> {
+  async function runOptional(name: OptionalName, work: () => unknown, whyDisabled?: string): Promise<void> {
     const { waits, mayFail }: StepRules = bootSteps[name];
     if (whyDisabled !== undefined) {
       skip(name, whyDisabled);
@@ -99,7 +91,7 @@ export function createBootSteps({
   }
 
   /** Shows a step of another process as skipped, with the reason. */
-  function showElsewhere(name: Names<"isElsewhere">): void {
+  function showElsewhere(name: OptionalName): void {
     const { waits }: StepRules = bootSteps[name];
     if (!waits || !isDormant()) {
       skip(name, reportedElsewhere);

@@ -5,7 +5,6 @@ import { StartError } from "../../base/errors/start-error.js";
 import { explainError } from "../../db/open.js";
 import type { NodeCore } from "./core.js";
 
-/** Error for a database that was still unavailable at the limit. */
 export class DatabaseUnavailableError extends StartError {}
 
 /** Limit in milliseconds on the wait of a start for its database. */

@@ -1,7 +1,6 @@
 /** Events that the modules of a node publish to each other, in whichever order the modules are created. */
 import type { HistoryPoint } from "../../metrics/history.js";
 
-/** Event types by event name. */
 export interface NodeEvents {
   /** New block that was applied and is in the database. Published by the chain. */
   readonly blockApplied: { readonly number: bigint };

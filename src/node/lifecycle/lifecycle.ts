@@ -4,7 +4,6 @@ import { errorMessage } from "../../base/errors/error-message.js";
 /** Time in milliseconds that requests in progress have to finish when the node stops. */
 const drainMs = 10_000;
 
-/** Creates the lifecycle of a node that starts. */
 export function createLifecycle() {
   const controller = new AbortController();
   const signal: AbortSignal = controller.signal;
@@ -18,7 +17,6 @@ export function createLifecycle() {
     setDormant(value: boolean): void {
       isDormant = value;
     },
-    /** Returns true once `stop` was called. */
     isStopping: () => signal.aborted,
     /**
      * Starts the shutdown. Requests in progress have `graceMs` to finish. A repeated call can only shorten the time.

@@ -7,13 +7,11 @@ import { availableParallelism, totalmem } from "node:os";
 import { getHeapStatistics } from "node:v8";
 import { type ByteLimits, defaultBytes } from "../../edge/request-permit.js";
 
-/** Limits on memory use. */
 export type MemoryLimits = ReturnType<typeof divideMemory>;
 
 const mib = 1024 * 1024;
 /** Memory from which on the limits have their full values. */
 const enoughBytes = 1024 * mib;
-/** Memory that one thread may use. */
 const bytesOfThread = 256 * mib;
 
 /**
@@ -37,12 +35,10 @@ function findBytes(configuredMib: number): number {
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
 }
 
-/** Divides the memory among requests, caches and threads. */
 export function divideMemory({ bytes, heapBytes }: ReturnType<typeof findMemory>, processors = availableParallelism()) {
   const ratio = Math.min(1, bytes / enoughBytes);
   const shrink = (max: number, min: number): number => Math.max(min, Math.floor(max * ratio));
   const threads = Math.max(1, Math.floor(bytes / bytesOfThread));
-  /** Limits on requests and responses in flight. */
   const exchanges: ByteLimits = {
     ...defaultBytes,
     totalBytes: shrink(defaultBytes.totalBytes, 24 * mib),
@@ -68,7 +64,6 @@ export function divideMemory({ bytes, heapBytes }: ReturnType<typeof findMemory>
      * has 100 MiB of leaves. A thread would hold them a second time, besides the block.
      */
     documentHeapMib: ratio < 1 || processors === 1 ? 0 : 256,
-    /** Number of threads for proofs and the commitment tree. */
     proofThreads: Math.max(1, Math.min(4, processors, threads)),
   };
 }

@@ -18,7 +18,6 @@ interface DataServicesDeps {
   readonly data: NodeData;
   readonly chain: Pick<Chain, "head">;
   readonly store: ChainStore;
-  /** Read access to the mempool. */
   readonly view: Pick<MempoolView, "transactionStatus">;
 }
 
@@ -98,7 +97,6 @@ function createFinders({ data: { programs, tree, nullifiers }, chain, store, vie
 /** Limit in bytes on the transaction bodies that are read for a page. A page shows only a small part of them. */
 const maxBodyBytes = 4 * 1024 * 1024;
 
-/** Creates the function that reads a page of the history. */
 export function createProgramHistory(
   store: Pick<ChainStore, "transactionEntries" | "listedTransactions" | "indexedFrom" | "lowestBlock">,
 ): ReadProgramHistory {

@@ -31,7 +31,6 @@ interface ObservedDeps extends Pick<NodeChain, "chain" | "pool" | "data"> {
   readonly verifier: DataVerifier | undefined;
 }
 
-/** Creates the edge of the public port, and the metrics if they are enabled. */
 export async function createNodeEdge(
   core: Pick<NodeCore, "bus" | "config" | "log" | "logLines" | "memory" | "onShutdown" | "overload" | "warn">,
   deps: {

@@ -19,7 +19,6 @@ interface HealthSources {
 
 export type NodeHealth = ReturnType<typeof createNodeHealth>;
 
-/** Heartbeat of a main loop that has not been created yet. */
 const noHeartbeat = { heartbeatAgeS: undefined, iterationsTotal: 0n, exited: false, exitReason: undefined };
 
 /** Maximum age in milliseconds of the cached number of pending transactions. */
@@ -35,7 +34,6 @@ function describeReads(problem: string): string {
   return `The database ${noResponse.test(problem) ? "does not respond" : "cannot be read"} (${problem}).`;
 }
 
-/** Creates the health of a node. Its sources are set later. */
 export function createNodeHealth(
   core: Pick<NodeCore, "lifecycle" | "processErrors" | "progress" | "subsystems">,
   chainHealth: SharedSubsystem,

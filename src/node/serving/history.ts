@@ -34,7 +34,6 @@ export function createNodeHistory({ config }: Pick<NodeCore, "config">) {
   return { history: createHistory(), everyMs: historyEveryMs, database: engineNameOf(config.databaseUrl) };
 }
 
-/** Adds points to the history until the node stops. */
 export function recordHistory(
   { bus, log, onShutdown }: Pick<NodeCore, "bus" | "log" | "onShutdown">,
   { history }: NodeHistory,

@@ -5,7 +5,6 @@ import type { HeadStatements } from "../../chain/writer/head-statements.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** Facts that the node knows once it has booted. */
 interface KnownFacts {
   readonly chain: Pick<Chain, "head">;
   readonly heads: Pick<HeadStatements, "latestSignedHead">;
@@ -16,7 +15,6 @@ interface KnownFacts {
 /** Delay in seconds after which clients should retry a call to a node that starts. */
 const retryAfterS = 1;
 
-/** Creates the error for calls that need a booted node. */
 export function createStartingError({ progress }: Pick<NodeCore, "progress">): RpcError {
   const { current } = progress.state();
   const step = current === undefined ? "" : ` (${current})`;

@@ -46,7 +46,6 @@ const laterServices = {
 type LaterServices = typeof laterServices;
 type LaterName = keyof LaterServices;
 
-/** Implementations that need a booted node. */
 export type LaterImplementations = { readonly [Name in LaterName]: Implementation<LaterServices[Name]> } & {
   readonly chainBodyChecks: BodyChecks<typeof ChainService>;
 };
@@ -97,10 +96,8 @@ export function withReflection(services: readonly ServedService[]): ServedServic
   return [...services, ...reflectionServices(services.map(({ desc }) => desc))];
 }
 
-/** Services that are available before the boot is complete. */
 export type EarlyServices = ReturnType<typeof createEarlyServices>;
 
-/** Creates the services that are available while the node starts. */
 export function createEarlyServices(
   core: Pick<NodeCore, "addresses" | "config" | "logLines" | "subsystems">,
   health: NodeHealth,
@@ -126,7 +123,6 @@ export function createEarlyServices(
   };
 }
 
-/** Creates the service that describes a booted node. */
 export function createBootedInfo(
   { addresses }: Pick<NodeCore, "addresses">,
   early: Pick<EarlyServices, "info">,

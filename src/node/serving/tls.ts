@@ -13,7 +13,6 @@ import { StartError } from "../../base/errors/start-error.js";
 import { readTlsFiles, type TlsFiles, TlsFilesError, type TlsPaths, tlsPaths } from "../../config/tls-files.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** TLS credentials of the public port. */
 export interface NodeTls {
   /** Returns the current credentials; undefined for cleartext. */
   readonly credentials: () => TlsCredentials | undefined;

@@ -23,7 +23,6 @@ import { countWorkers, type NodeCore } from "../lifecycle/core.js";
 import type { NodeHistory } from "./history.js";
 import type { PublicFacts } from "./public-facts.js";
 
-/** Data that a worker receives at its start. */
 export interface WorkerStart {
   readonly config: Config;
   readonly overload: OverloadLimits | undefined;
@@ -32,13 +31,11 @@ export interface WorkerStart {
 
 /** Data that a worker receives once the node has booted. */
 export interface WorkerBooted {
-  /** Public key of the node: 0x and 64 lower-case hex digits. */
   readonly publicKey: string;
   /** False if the node could not read its chain. The worker then reports nothing about the chain in the database. */
   readonly hasChain: boolean;
   /** Latest signed head of an authority, encoded as a SignedHead. */
   readonly headStatement: Uint8Array | undefined;
-  /** Points of the history over the last day. */
   readonly history: readonly HistoryPoint[];
 }
 
@@ -61,7 +58,6 @@ export interface NodeHandlers extends Forwarding {
     }): void;
     /** Reports the corruption that the worker has found in the database; undefined once none is left. */
     corruption(message: string | undefined): void;
-    /** Reports an uncaught error. */
     uncaught(error: { readonly kind: Parameters<ProcessErrors["count"]>[0]; readonly message: string }): void;
   };
 }
@@ -69,13 +65,11 @@ export interface NodeHandlers extends Forwarding {
 /** Functions of a worker that its node calls. */
 export interface WorkerHandlers {
   readonly calls: {
-    /** Binds the port. */
     start(options: { readonly start: WorkerStart; readonly address: ListenAddress }): Promise<void>;
     /** Makes all services available. */
     serve(booted: WorkerBooted): Promise<void>;
     /** Finishes requests in progress, for up to `graceMs`, and ends the process. */
     drain(graceMs: number): Promise<void>;
-    /** Returns the usage of the worker's clients. */
     edgeStats(none: undefined): EdgeStats;
     /** Returns the requests of the worker, counted by protocol, rpc and outcome. */
     requests(none: undefined): Promise<RequestCounts>;
@@ -83,13 +77,10 @@ export interface WorkerHandlers {
   readonly streams: Readonly<Record<string, never>>;
   readonly notifications: {
     usage(usage: SharedUsage): void;
-    /** Notifies the worker of a new block. */
     block(none: undefined): void;
     /** Passes on a new signed head of an authority, encoded as a SignedHead. */
     headStated(signed: Uint8Array): void;
-    /** Notifies the worker of a permanently rejected transaction. */
     rejected(rejection: { readonly hash: string; readonly reason: string }): void;
-    /** Passes on a new point of the history. */
     historyTaken(point: HistoryPoint): void;
     /** Requests that the worker reload files that may have changed. */
     reload(none: undefined): void;
@@ -98,7 +89,6 @@ export interface WorkerHandlers {
 
 type Worker = PoolWorker<WorkerHandlers>;
 
-/** Services and data for the workers. */
 interface WorkersDeps {
   readonly services: readonly ServedService[];
   readonly facts: PublicFacts;
