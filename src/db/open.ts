@@ -17,15 +17,12 @@ import { type OpenFiles, trackFiles } from "./sqlite/sqlite-files.js";
 /** Suffix of the SQLite file of the mempool, after the path of the file of the chain. */
 export const mempoolSuffix = "-mempool";
 
-/** Prefix of a URL that names a SQLite file. */
 const filePrefix = "sqlite:";
 
-/** Returns the path of the SQLite file that a URL names; undefined if it names servers. */
 export function fileOf(url: string): string | undefined {
   return url.startsWith(filePrefix) ? url.slice(filePrefix.length) : undefined;
 }
 
-/** Returns the display name of the engine of a URL. */
 export function engineNameOf(url: string): "SQLite" | "PostgreSQL" {
   return fileOf(url) === undefined ? "PostgreSQL" : "SQLite";
 }
@@ -99,7 +96,6 @@ async function openParts(
   }
 }
 
-/** Opens a database for some work, and closes it when the work succeeds or fails. */
 export async function withDatabase<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
   return await closeAfter(await openDatabase(url), work);
 }

@@ -12,31 +12,27 @@ import { defaultPageSize, createPageToken, pageNumber, pagePosition, readPageTok
 import { memoize } from "../base/caches/read-cache.js";
 import type { Call, Implementation } from "../rpc/service.js";
 import { addressForm } from "../base/crypto/signing-payloads.js";
-import { countItems, sliceItem } from "./documents/document.js";
+import { countItems, membersOf, sliceItem } from "./documents/document.js";
 import { toAccessControl } from "./programs/access.js";
 import { requireField, requireObject, requireReadable } from "./programs/read-guards.js";
 import type { Field, FieldPortion, FullProgram, ListPage, ProgramEntry, Programs } from "./programs/programs.js";
 import { itemNotFound, notAnArray, valueTypes } from "./programs/rejections.js";
 
-/** Position of a change in the chain. */
 export interface ChangePosition {
   readonly blockNumber: bigint;
   /** Index of the transaction in the block, from 0. */
   readonly position: number;
 }
 
-/** Change of a program by one operation. */
 export interface ProgramChange {
   readonly blockNumber: bigint;
   readonly blockHash: string;
-  /** Time of the block. */
   readonly timestampMs: bigint;
   readonly transactionHash: string;
   readonly sender: string;
   readonly operation: StorageOperation;
 }
 
-/** Page of changes, latest first. */
 export interface ProgramHistoryPage {
   readonly changes: readonly ProgramChange[];
   /** Position at which the next page starts; undefined on the last page. */
@@ -62,6 +58,7 @@ export function createStorageService(
 ): Implementation<typeof StorageService> {
   const programResponse = memoize(toProgram);
   const dataResponse = memoize(toData);
+  const fieldsResponse = memoize(toFields);
   const summaryResponse = memoize(toSummary);
 
   async function readField(address: string, name: string, call: Call): Promise<Field | undefined> {
@@ -125,9 +122,9 @@ export function createStorageService(
     },
 
     async listFields({ storageAddress }, call) {
-      const { record, names } = requireReadable(await programs.findWithFieldNames(storageAddress), call);
-      requireObject(record);
-      return { success: true, storageAddress, fields: names };
+      const found = requireReadable(await programs.findWithData(storageAddress), call);
+      requireObject(found.record);
+      return fieldsResponse(found);
     },
 
     async getField({ storageAddress, field }, call) {
@@ -198,7 +195,6 @@ const kinds = {
   deleteProgram: ProgramChangeKind.UNSPECIFIED,
 } as const;
 
-/** Converts a change to its Protobuf form. */
 function toChange({ operation: { operation }, ...change }: ProgramChange) {
   return {
     ...change,
@@ -226,6 +222,10 @@ function toProgram({ record, data }: FullProgram) {
 
 function toData({ record, data }: FullProgram) {
   return { success: true, storageAddress: record.address, data };
+}
+
+function toFields({ record, data = "{}" }: FullProgram) {
+  return { success: true, storageAddress: record.address, fields: membersOf(data).map(({ name }) => name) };
 }
 
 const encodings = { json: ProgramEncoding.JSON, binary: ProgramEncoding.BINARY } as const;

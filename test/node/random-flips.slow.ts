@@ -54,7 +54,6 @@ function queriesOf(
   queries.set("nonce", () => store.lastNonce(alice.publicKey));
   for (const address of [small, large, empty]) {
     queries.set(`program ${address}`, () => programs.findWithData(address));
-    queries.set(`names of ${address}`, () => programs.findWithFieldNames(address));
   }
   for (const name of ["title", "more", "items"]) {
     queries.set(`field ${name}`, () => programs.findWithField(small, name));

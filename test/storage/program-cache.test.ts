@@ -25,7 +25,6 @@ function createSource() {
   };
   const programs: Programs = {
     findWithData: () => find((version) => ({ data: version })),
-    findWithFieldNames: () => find((version) => ({ names: [version] })),
     findWithField: (_address, name) =>
       find((version) => ({ field: name === "a" ? { type: "number" as const, value: version } : undefined })),
     findWithItem: (_address, name, index) =>
@@ -48,11 +47,10 @@ test("caches a program from its second read on, until it changes", async (t) => 
   await cache.findWithData("stor-1");
   for (let i = 0; i < 3; i++) {
     t.is((await cache.findWithData("stor-1"))!.data, "1");
-    t.deepEqual((await cache.findWithFieldNames("stor-1"))!.names, ["1"]);
     t.is((await cache.findWithField("stor-1", "a"))!.field!.value, "1");
     t.is((await cache.findWithField("stor-1", "b"))!.field, undefined);
   }
-  t.is(state.reads, 1 + 4);
+  t.is(state.reads, 1 + 3);
   state.version = "2";
   cache.invalidate("stor-1");
   t.is((await cache.findWithData("stor-1"))!.data, "2");
@@ -86,7 +84,7 @@ test("caches a small array for all of its items, but no chunk of a large array",
 test("does not cache a read during which the program changed", async (t) => {
   const { state, programs } = createSource();
   const cache = createProgramCache(programs, 48 * 1024 * 1024);
-  await cache.findWithFieldNames("stor-1");
+  await cache.findWithField("stor-1", "a");
   let release = (): void => undefined;
   state.delay = new Promise((resolve) => (release = resolve));
   const slow = cache.findWithData("stor-1");

@@ -41,7 +41,6 @@ export const chainTables: readonly CopiedTable[] = [
   },
 ];
 
-/** Tables of the mempool. */
 export const mempoolTables: readonly CopiedTable[] = [
   { name: "pending_transactions", key: ["hash"] },
   { name: "rejected_transactions", key: ["hash"] },

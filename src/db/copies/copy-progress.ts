@@ -10,7 +10,6 @@ const table = "unfinished_copy";
 /** Value of the column `step` in the row that identifies the source of the copy. In other rows it names a table. */
 const sourceStep = "";
 
-/** Progress of a table. */
 export interface CopyState {
   /** Key of the last copied row; null before the first. */
   readonly after: EncodedKey | null;
@@ -53,7 +52,6 @@ export async function startCopy(target: Database, source: string): Promise<boole
   });
 }
 
-/** Returns true if the database is an unfinished copy. */
 export async function isUnfinishedCopy(read: Queries): Promise<boolean> {
   return await hasTable(read, table);
 }

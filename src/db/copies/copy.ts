@@ -10,7 +10,6 @@ import { isPrepared, migrate } from "../migrations/migrate.js";
 import { keyOf, normalize, type Row, RowsDigest, scanRows } from "./row-scan.js";
 import { startCopy, type CopyState, endCopy, isUnfinishedCopy, readStates, saveState } from "./copy-progress.js";
 
-/** Inputs and callbacks of a copy. */
 export interface CopyDeps {
   /** Source, with the schema of this version. */
   readonly source: Database;
@@ -24,9 +23,7 @@ export interface CopyDeps {
   readonly confirm: () => Promise<void>;
 }
 
-/** Result of a copy. */
 export interface CopyOutcome {
-  /** Number of rows by table. */
   readonly tables: Readonly<Record<string, number>>;
   /** True if the copy resumed an earlier one. */
   readonly resumed: boolean;

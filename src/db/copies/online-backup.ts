@@ -7,7 +7,6 @@ import { copyDatabase } from "./copy.js";
 import { fileOf, mempoolSuffix, withDatabase } from "../open.js";
 import { explainSqlite, openSqliteForReading } from "../sqlite/sqlite.js";
 
-/** Called with the progress of a backup. */
 export type OnBackupProgress = (unit: "MiB" | "rows", done: number, total: number) => void;
 
 const pollIntervalMs = 200;

@@ -6,14 +6,12 @@ import type { Queries } from "../queries/database.js";
 export type RowValue = string | number | boolean | Buffer | null;
 export type Row = Readonly<Record<string, RowValue>>;
 
-/** Key as JSON, with bytes as hex digits. */
 export type EncodedKey = readonly (string | number | { readonly hex: string })[];
 
 /** Target size of a page in bytes. Rows range from fifty bytes to a mebibyte. */
 const pageBytes = 2 * 1024 * 1024;
 const [firstRows, maxRows] = [16, 2_000];
 
-/** Yields the rows after a key, page by page. */
 export async function* scanRows(
   db: Queries,
   table: CopiedTable,
@@ -45,7 +43,6 @@ async function readPage(db: Queries, { name, key }: CopiedTable, after: EncodedK
   });
 }
 
-/** Returns the key of a row. */
 export function keyOf({ key }: CopiedTable, row: Row): EncodedKey {
   return key.map((column) => {
     const value = row[column];
@@ -89,7 +86,6 @@ export class RowsDigest {
     }
   }
 
-  /** Returns the digest as 64 hex digits. */
   text(): string {
     return this.#sum.toString("hex");
   }

@@ -1,7 +1,6 @@
 /** Schema of the mempool, as steps. The rules of migrations.ts apply. */
 import type { Migration } from "./migrations.js";
 
-/** Steps, oldest first. */
 export const mempoolMigrations: readonly Migration[] = [
   {
     name: "pending and rejected transactions",

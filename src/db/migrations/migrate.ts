@@ -83,7 +83,6 @@ const olderFormat =
 const notPrepared =
   "The database has not been prepared by this version of Gatehouse; start the node that writes to it first.";
 
-/** Returns true if the table exists. */
 export async function hasTable(db: Queries, name: string): Promise<boolean> {
   // Typed as a promise, but a query like the others.
   return (await db.run((sql) => sql.schema.hasTable(name) as unknown as Query)) === true;

@@ -9,10 +9,8 @@ import { hashRootRow } from "../rows/row-hashes.js";
 import type { Query, QueryBuilder } from "../queries/database.js";
 import type { SchemaDialect } from "../queries/dialects.js";
 
-/** A step of the schema. */
 export interface Migration {
   readonly name: string;
-  /** Queries of the step, in their order. */
   readonly queries: (sql: QueryBuilder, schema: SchemaDialect) => readonly Query[];
 }
 
@@ -30,7 +28,6 @@ const leaves = { root, timestamp_ms: 0, leaf_count: 0, edge: Buffer.alloc(19 * 3
 /** Root of the empty commitment tree, which block 0 has. */
 const emptyRoot = { block_number: 0, ...leaves, row_hash: hashRootRow({ block_number: 0, ...leaves }) };
 
-/** Steps, oldest first. */
 export const migrations: readonly Migration[] = [
   {
     name: "schema",

@@ -18,7 +18,6 @@ export interface ServerConnection {
   end(): Promise<void>;
 }
 
-/** Role of a server, as the server reports it. */
 interface Reachable {
   readonly url: string;
   readonly isStandby: boolean;
@@ -26,7 +25,6 @@ interface Reachable {
   readonly timeline: number;
 }
 
-/** Server that could not be queried. */
 interface Unreachable {
   readonly url: string;
   readonly error: unknown;
@@ -71,7 +69,6 @@ export function describeServer(url: string): string {
 
 export type Servers = ReturnType<typeof createServers>;
 
-/** Creates the set of servers at these URLs. */
 export function createServers(urls: readonly string[], access: Access, connect: Connect) {
   const admitted = new WeakMap<object, number>();
   let generation = 0;
@@ -101,7 +98,6 @@ export function createServers(urls: readonly string[], access: Access, connect: 
     }
   }
 
-  /** Drops all connections if the error means that the server is lost. */
   function onDatabaseError(error: unknown): void {
     if (isLoss(error)) {
       generation++;
@@ -170,7 +166,6 @@ export function createServers(urls: readonly string[], access: Access, connect: 
   };
 }
 
-/** Queries a server for its role. */
 async function probe(url: string, connect: Connect, timeoutMs = probeTimeoutMs): Promise<Reachable | Unreachable> {
   try {
     const client = await connect(url, timeoutMs);

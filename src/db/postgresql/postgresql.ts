@@ -6,9 +6,7 @@ import { dialects } from "../queries/dialects.js";
 import { LivenessMonitor } from "../queries/liveness.js";
 import { type Access, type Connect, createServers, describeServer, type Servers } from "./postgresql-servers.js";
 
-/** Number of connections for reads. */
 const readers = 8;
-/** Oldest major version of PostgreSQL that this project supports. */
 const oldestVersion = "14";
 /**
  * Time limit in milliseconds for a connection. It is shorter than the wait for a pool connection, so that the cause is

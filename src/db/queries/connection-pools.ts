@@ -16,7 +16,6 @@ export interface ConnectionsDeps {
   readonly liveness: LivenessMonitor;
   /** Settings of knex, without the size of the pool. */
   readonly settings: Knex.Config;
-  /** Number of connections for reads. */
   readonly readers: number;
   /** Query that fails if the database cannot be used. */
   readonly probeQuery: string;

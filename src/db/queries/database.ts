@@ -28,7 +28,6 @@ export interface Queries {
    * rows.
    */
   run(build: (sql: QueryBuilder) => Query): Promise<unknown>;
-  /** Runs queries one after the other. */
   runAll(build: (sql: QueryBuilder) => readonly Query[]): Promise<void>;
   /**
    * Prepares a query for frequent use. The engine compiles it once, if it can, without the query builder.
@@ -40,7 +39,6 @@ export interface Queries {
 /** Queue of a query: `point` for a few rows by key, `list` for queries that may scan many rows. */
 export type QueryQueue = "point" | "list";
 
-/** Value of a placeholder. */
 export type QueryValue = string | number;
 
 /** Runs a query with values for its placeholders. */
@@ -93,7 +91,6 @@ export interface Database extends DatabasePart {
   readonly mempool: DatabasePart;
   /** Returns a message for the operator for each setting of the server that may lose committed data. */
   durabilityRisks(): Promise<readonly string[]>;
-  /** Closes all connections. */
   close(): Promise<void>;
 }
 

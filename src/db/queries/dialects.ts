@@ -5,12 +5,10 @@
 
 export type Engine = "sqlite" | "postgresql";
 
-/** SQL of an engine. */
 export interface Dialect {
   readonly list: ListTable;
   readonly nameSearch: NameSearch;
   readonly schema: SchemaDialect;
-  /** Decodes hex digits to bytes. */
   readonly bytesOf: (hex: string) => string;
   /** Encodes bytes as lower-case hex digits. */
   readonly hexOf: (bytes: string) => string;
@@ -182,5 +180,4 @@ const postgresql: Dialect = {
     `(SELECT CAST(coalesce(json_agg(CAST(${item} AS json) ORDER BY ${orderBy}), '[]') AS text) FROM ${from})`,
 };
 
-/** SQL dialects by engine. */
 export const dialects: Readonly<Record<Engine, Dialect>> = { sqlite, postgresql };

@@ -7,7 +7,6 @@ import type { Queries } from "../queries/database.js";
 /** Type of a column. Bytes are passed as hex digits. */
 export type ColumnKind = "text" | "integer" | "boolean" | "bytes";
 
-/** Value of a row. */
 export type BulkValue = string | number | boolean | null;
 
 /** Limits on the rows and the UTF-16 code units of one statement. Building its text blocks the event loop. */

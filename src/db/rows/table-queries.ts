@@ -32,7 +32,6 @@ export interface TableChanges<Row> {
   readonly updated: readonly Row[];
 }
 
-/** Creates the queries of one table. */
 export function createTableQueries<Row extends object>(db: Queries, shape: TableShape<Row>) {
   const { name: table, group, within } = shape;
   const { list } = db.dialect;

@@ -107,7 +107,6 @@ interface Savepoints {
 
 const newGroup = { isComplete: false, isCleared: false, resetBy: undefined };
 
-/** Buffered rows of one table. */
 export class BufferedTable<Row extends object> {
   readonly #groups = new Map<string, Group<Row>>();
   /** Names of groups that may have changed. */
@@ -409,7 +408,6 @@ function* collectChanges<Row>(
   return { cleared, removed, inserted: inserted.map(({ row }) => row!), updated };
 }
 
-/** Compares two rows of a group by their key columns. */
 function compareKeys(
   within: readonly string[],
   a: Readonly<Record<string, BulkValue>>,

@@ -75,8 +75,6 @@ export function monitorPrograms(programs: Programs, corruption: CorruptionMonito
   const nameOf = (address: string, part: string): string => `the storage program ${address}${part}`;
   return {
     findWithData: (address) => corruption.read(nameOf(address, ""), () => programs.findWithData(address)),
-    findWithFieldNames: (address) =>
-      corruption.read(nameOf(address, ", its fields"), () => programs.findWithFieldNames(address)),
     findWithField: (address, name) =>
       corruption.read(
         nameOf(address, `, field ${name}`),

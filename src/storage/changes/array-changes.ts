@@ -11,7 +11,6 @@ export type ItemChange =
   | { readonly kind: "set"; readonly index: number; readonly value: string }
   | { readonly kind: "delete"; readonly index: number };
 
-/** Row of a field that stores an array in chunks. */
 type ArrayRow = FieldRow & { readonly items: number };
 
 /**
@@ -78,7 +77,6 @@ async function findItem(rows: DocumentRows, field: number, index: number): Promi
   return { chunks, at, text, items: itemsOf(text), index: index - first };
 }
 
-/** Replaces an item. */
 async function set(
   rows: DocumentRows,
   field: ArrayRow,
@@ -170,7 +168,6 @@ async function saveChunk(
   }
 }
 
-/** Stores the text of a chunk as several chunks. */
 async function split(
   rows: DocumentRows,
   field: ArrayRow,

@@ -65,7 +65,7 @@ export class DocumentRows {
       chunks: await chunks.list(this.address),
       tail: (await documents.get(this.address))?.data,
     };
-    const { text } = await joinRows(this.address, rows, sizeBytes);
+    const text = await joinRows(this.address, rows, sizeBytes);
     this.cost.addText(text);
     return text;
   }

@@ -27,7 +27,6 @@ export interface NewAccess {
   readonly blinding: string;
 }
 
-/** Program to create. */
 export interface NewProgram extends NewAccess {
   readonly address: string;
   readonly name: string;

@@ -36,7 +36,6 @@ import {
   type TextRow,
 } from "../programs/stored-program.js";
 
-/** Program in the format of a snapshot, with its leaf of the state tree. */
 export interface ProgramOfSnapshot {
   readonly leaf: Leaf;
   readonly program: MessageInitShape<typeof SnapshotProgramSchema>;
@@ -105,7 +104,7 @@ async function exportDocument(db: Queries, row: ExportedRow) {
     return { document: documentOfText(row, data), data, layout: undefined };
   }
   const parts = await readParts(db, address);
-  const { text } = await joinParts(address, parts, row.size_bytes);
+  const text = await joinParts(address, parts, row.size_bytes);
   const document = {
     kind: "object",
     fieldsRoot: await readRoot(createPageStore(db, address).load),

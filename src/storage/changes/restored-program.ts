@@ -17,7 +17,6 @@ export class InvalidProgram extends Error {
   override readonly name = "InvalidProgram";
 }
 
-/** Program decoded for storage. */
 export interface RestoredProgram {
   /** Position in the order in which programs were created, from 1. */
   readonly index: number;
@@ -25,7 +24,6 @@ export interface RestoredProgram {
   readonly row: ProgramRow;
   /** Access rule; undefined if the program was deleted. */
   readonly access: AccessRule | undefined;
-  /** Full text of the document. */
   readonly text: string | undefined;
   /** Text in the document's own row: the full document, or the text after the last field. */
   readonly data: string | undefined;

@@ -17,12 +17,10 @@ import type { ProgramChanges } from "./program-change-store.js";
 
 export { programAddress };
 
-/** Sender of an operation, and the context of its transaction. */
 export interface OperationContext {
   /** Identity of the sender: 0x and 64 lowercase hex digits. */
   readonly sender: string;
   readonly nonce: bigint;
-  /** Time of the block. */
   readonly timeMs: number;
   /** Signature of the transaction by its sender. */
   readonly signature: Uint8Array;

@@ -21,14 +21,12 @@ export const chunkLength = 8 * 1024;
 /** Length in UTF-16 code units above which a chunk of several items is split. */
 export const maxChunkLength = 2 * chunkLength;
 
-/** Part of a field's value. */
 export interface Chunk {
   readonly text: string;
   /** Number of array items in the chunk; 0 if the value is not an array. */
   readonly items: number;
 }
 
-/** Field of a document, as text. */
 export interface FieldPart {
   readonly name: string;
   /** Text between the previous value, or the start of the document, and this value. */

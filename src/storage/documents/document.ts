@@ -8,7 +8,6 @@ import { endOfValue, nextPart, quote, skipSpace, stringAt } from "./json-text.js
 /** Member of an object, as positions in the object's text. */
 export interface Member {
   readonly name: string;
-  /** Position of the name's opening quote. */
   readonly start: number;
   readonly valueStart: number;
   readonly valueEnd: number;
@@ -38,7 +37,6 @@ export function sliceItem(array: string, index: number): string | undefined {
   return undefined;
 }
 
-/** Counts the items of an array, or of a chunk of an array. */
 export function countItems(array: string): number {
   let count = 0;
   for (const _ of eachItem(array)) {
@@ -47,12 +45,10 @@ export function countItems(array: string): number {
   return count;
 }
 
-/** Returns the members of an object, in order. */
 export function membersOf(object: string): Member[] {
   return [...eachMember(object)];
 }
 
-/** Yields the members of an object, in order. */
 export function* eachMember(object: string): Generator<Member, undefined> {
   let i = skipSpace(object, object.indexOf("{") + 1);
   while (object.charCodeAt(i) === quote) {
@@ -99,18 +95,15 @@ export function deleteMember(object: string, name: string): string | undefined {
   return index < 0 ? undefined : withoutPart(object, parts, index);
 }
 
-/** Returns the array with the item at this index replaced. */
 export function setItem(array: string, items: readonly Range[], index: number, value: string): string {
   const { start, end } = items[index]!;
   return array.slice(0, start) + value + array.slice(end);
 }
 
-/** Returns the array with an item added at the end. */
 export function appendItem(array: string, items: readonly Range[], value: string): string {
   return append(array, items.at(-1)?.end, value);
 }
 
-/** Returns the array without the item at this index. */
 export function deleteItem(array: string, items: readonly Range[], index: number): string {
   return withoutPart(array, items, index);
 }

@@ -5,10 +5,8 @@ import { endOfString } from "../../base/text/json-string.js";
 export const quote = 0x22;
 const comma = 0x2c;
 
-/** Type of a JSON value. */
 export type JsonType = "object" | "array" | "string" | "number" | "boolean" | "null";
 
-/** Returns the type of a JSON value, by its first character. */
 export function typeOfJson(text: string): JsonType {
   switch (text.charAt(skipSpace(text, 0))) {
     case "{":

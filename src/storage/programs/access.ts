@@ -2,7 +2,6 @@
 import { type AccessControl, AccessMode, AccessPermission } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { RpcError } from "../../rpc/errors.js";
 
-/** Group of callers with the same permissions. */
 export interface AccessGroup {
   readonly members: readonly string[];
   readonly permissions: readonly ("read" | "write")[];
@@ -142,7 +141,6 @@ export function readAccessControl(owner: string, rule: AccessControl | undefined
   };
 }
 
-/** Converts a rule to its Protobuf form. */
 export function toAccessControl({ mode, allowed, blacklisted, groups }: AccessRule) {
   return {
     mode: modes[mode],

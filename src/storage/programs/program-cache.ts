@@ -13,7 +13,6 @@ import type { FieldPortion, ProgramRecord, Programs } from "./programs.js";
 interface Found {
   readonly record: ProgramRecord;
   readonly data?: string | undefined;
-  readonly names?: readonly string[];
   readonly field?: FieldPortion | undefined;
 }
 
@@ -61,8 +60,6 @@ export function createProgramCache(programs: Programs, maxBytes: number) {
 
     findWithData: (address) => read(address, "data", () => programs.findWithData(address)),
 
-    findWithFieldNames: (address) => read(address, "names", () => programs.findWithFieldNames(address)),
-
     findWithField: (address, name) => read(address, fieldPart(name), () => programs.findWithField(address, name)),
 
     async findWithItem(address, name, index) {
@@ -104,7 +101,6 @@ function sizeOfRecord({ metadata = "", access }: ProgramRecord): number {
  * Estimates the size of a part. A full document counts three times, because the responses built from it are cached as
  * well.
  */
-function sizeOfPart(part: string, { data = "", names = [], field }: Found): number {
-  const namesLength = names.reduce((sum, name) => sum + name.length + 20, 0);
-  return 2 * (part.length + 50 + 3 * data.length + namesLength + (field?.value.length ?? 0));
+function sizeOfPart(part: string, { data = "", field }: Found): number {
+  return 2 * (part.length + 50 + 3 * data.length + (field?.value.length ?? 0));
 }

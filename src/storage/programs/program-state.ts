@@ -30,7 +30,6 @@ export function hashProgram(parts: Omit<ProgramParts, "documentHash">, document:
   return stateHashes.program({ ...parts, documentHash: hashDocument(document) });
 }
 
-/** Returns all hashed parts of a program except its document. */
 export function partsOf(row: ProgramRow): Omit<ProgramParts, "documentHash"> {
   const isDeleted = Boolean(row.deleted);
   return {
@@ -67,7 +66,6 @@ function recordOf(row: ProgramRow): Uint8Array {
   return toBinary(ProgramRecordSchema, record);
 }
 
-/** Returns the hash of a document, which the hash of its program covers. */
 export function hashDocument(document: DocumentParts): Uint8Array {
   switch (document.kind) {
     case "none":
@@ -79,7 +77,6 @@ export function hashDocument(document: DocumentParts): Uint8Array {
   }
 }
 
-/** Returns the key of a field in the tree of its document's fields. */
 export function fieldKey(name: string): Uint8Array {
   return stateHashes.fieldKey(JSON.stringify(name));
 }

@@ -5,7 +5,6 @@ import type { AccessRule } from "./access.js";
 import type { ObjectParts } from "../../tree/state-format.js";
 import type { JsonType } from "../documents/json-text.js";
 
-/** Program without its document. */
 export interface ProgramRecord {
   readonly address: string;
   readonly name: string;
@@ -20,13 +19,11 @@ export interface ProgramRecord {
   readonly updatedMs: number;
 }
 
-/** Program with its document's JSON text. */
 export interface FullProgram {
   readonly record: ProgramRecord;
   readonly data: string | undefined;
 }
 
-/** Program as an entry of a list. */
 export type ProgramEntry = Pick<
   ProgramRecord,
   "address" | "name" | "encoding" | "sizeBytes" | "createdMs" | "updatedMs"
@@ -34,7 +31,6 @@ export type ProgramEntry = Pick<
   readonly owner: string;
 };
 
-/** Top-level field of a document. */
 export interface Field {
   readonly type: JsonType;
   /** JSON text of the value. */
@@ -57,11 +53,7 @@ export interface ListPage {
 
 /** Reads of stored programs. The result is undefined if the program does not exist or was deleted. */
 export interface Programs {
-  /** Finds a program with the JSON text of its document. */
   findWithData(address: string): Promise<FullProgram | undefined>;
-  /** Finds a program with the names of its top-level fields, in the document's order. */
-  findWithFieldNames(address: string): Promise<{ record: ProgramRecord; names: readonly string[] } | undefined>;
-  /** Finds a program with one top-level field. */
   findWithField(
     address: string,
     name: string,
@@ -72,7 +64,6 @@ export interface Programs {
     name: string,
     index: number,
   ): Promise<{ record: ProgramRecord; field: FieldPortion | undefined } | undefined>;
-  /** Lists the programs of an owner that the caller may read, latest first. */
   listByOwner(owner: string, identity: string | undefined, page: ListPage): Promise<ProgramEntry[]>;
   /**
    * Lists the programs with this name that the caller may read, latest first.

@@ -28,17 +28,14 @@ export type FieldRecord = FieldColumns & { readonly row_hash: string };
 
 export type ChunkRecord = ChunkColumns & { readonly row_hash: string };
 
-/** Columns of a program's row that a list query selects. */
 export const entryColumns = [
   ...(["address", "owner", "name", "encoding", "mode", "size_bytes", "created_ms", "updated_ms", "deleted"] as const),
   "entry_hash" as const,
 ];
 export const programColumns = [...entryColumns, "type", "access", "metadata", "in_parts", "blinding", "rest_hash"];
 
-/** Part of a program that is corrupt. */
 export type ProgramPart = "row" | "document" | "field" | "chunk of a field";
 
-/** Returns the error for a corrupt part of a program. */
 export function corruptionOf(address: string, part: ProgramPart): CorruptionError {
   return new CorruptionError(
     `The storage program ${address} in the database is corrupt: its ${part}; restore the database from a backup, or sync the node again.`,
@@ -193,7 +190,6 @@ export function* readFields(address: string, json: string): Generator<FieldRecor
   }
 }
 
-/** Number of fields that are joined before yielding to the event loop. */
 const portionRows = 1_000;
 
 /** Rows of a document in parts, in order. They are already checked, or are checked during iteration. */
@@ -205,31 +201,29 @@ interface RowsInParts {
 }
 
 /**
- * Joins the text of a document that is stored in parts, and the names of its fields.
+ * Joins the text of a document that is stored in parts.
  *
  * @param sizeBytes expected size of the document.
  * @throws CorruptionError if the size differs, or if chunks belong to no field.
  */
 export async function joinRows(address: string, { fields, chunks, tail }: RowsInParts, sizeBytes: number) {
-  const names: string[] = [];
   let text = "";
-  let nextChunk = 0;
+  let [count, nextChunk] = [0, 0];
   for (const field of fields) {
-    if (names.length % portionRows === portionRows - 1) {
+    if (++count % portionRows === 0) {
       await yieldToEventLoop();
     }
     const from = nextChunk;
     while (chunks[nextChunk]?.field === field.position) {
       nextChunk++;
     }
-    names.push(JSON.parse(field.name_json) as string);
     text += field.text_before + joinValue(address, field, chunks.slice(from, nextChunk));
   }
   text += tail ?? "";
   if (nextChunk !== chunks.length || Buffer.byteLength(text) !== sizeBytes) {
     throw corruptionOf(address, "document");
   }
-  return { text, names };
+  return text;
 }
 
 /** Joins a document from rows that a query returned as JSON, and checks them. */
@@ -252,7 +246,6 @@ export function parse(address: string, json: string, part: ProgramPart): unknown
   }
 }
 
-/** Returns the type of a field's value. */
 export function typeOf(field: FieldRecord): JsonType {
   return field.type as JsonType;
 }

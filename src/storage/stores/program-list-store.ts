@@ -149,7 +149,6 @@ function toEntry(row: EntryRow): ProgramEntry {
   };
 }
 
-/** Current access to programs. */
 export interface ReadablePrograms {
   /**
    * Returns the addresses of the programs that the caller may read. A deleted program is readable only by its owner. An

@@ -34,7 +34,6 @@ import {
 
 /** Parts of a program to prove in addition to its record. */
 export interface RequestedParts {
-  /** Names of top-level fields. */
   readonly fields: readonly string[];
   readonly withDocument: boolean;
   readonly withMetadata: boolean;

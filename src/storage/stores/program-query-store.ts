@@ -12,7 +12,6 @@ export interface PackedRow {
   readonly record: string;
 }
 
-/** Program with one of its fields. */
 export interface PackedField extends PackedRow {
   /** JSON text of a {@link FieldRecord}; its values are null if there is no such field. */
   readonly field: string;
@@ -153,7 +152,7 @@ export function partsColumns(dialect: Dialect, address: string): string {
  * @throws CorruptionError
  */
 export async function readFull(db: Queries, address: string, sizeBytes: number): Promise<string> {
-  return (await joinParts(address, await readParts(db, address), sizeBytes)).text;
+  return await joinParts(address, await readParts(db, address), sizeBytes);
 }
 
 /** Reads the rows of a document in parts, without checking them. */

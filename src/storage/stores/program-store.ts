@@ -3,7 +3,6 @@
  * belong to the same snapshot. All rows are checked against their checksums.
  */
 import type { Queries } from "../../db/queries/database.js";
-import { membersOf } from "../documents/document.js";
 import { createProgramLists } from "./program-list-store.js";
 import { type PackedField, type PackedItem, type PackedRow, prepareProgramQueries } from "./program-query-store.js";
 import type { Field, FieldPortion, Programs } from "../programs/programs.js";
@@ -43,31 +42,6 @@ export function createProgramStore(db: Queries): Programs {
   }
 
   /**
-   * Reads a program with its document: as one text, which most documents are, or in parts. A block may change the form
-   * between the two queries; then both are repeated.
-   */
-  async function readDocument(address: string) {
-    for (;;) {
-      const small = await checkRow(address, await queries.withData([address]));
-      if (small === undefined) {
-        return undefined;
-      }
-      if (!small.program.in_parts) {
-        const [record, data] = [toRecord(small.program), checkDocument(small.program, small.row)];
-        return { record, data, names: undefined };
-      }
-      const large = await checkRow(address, await queries.withParts([address]));
-      if (large === undefined) {
-        return undefined;
-      }
-      if (large.program.in_parts) {
-        const { text: data, names } = await joinParts(address, large.row, large.program.size_bytes);
-        return { record: toRecord(large.program), data, names };
-      }
-    }
-  }
-
-  /**
    * Reads a program with one of its fields, which is undefined if the program does not have it. The value of a large
    * field is incomplete without its chunks.
    */
@@ -99,18 +73,23 @@ export function createProgramStore(db: Queries): Programs {
     ...createProgramLists(db),
 
     async findWithData(address) {
-      const found = await readDocument(address);
-      return found && { record: found.record, data: found.data };
-    },
-
-    async findWithFieldNames(address) {
-      const found = await readDocument(address);
-      if (found === undefined) {
-        return undefined;
+      // Most documents are stored as one text. A block may change the form between the two queries; then both are
+      // repeated.
+      for (;;) {
+        const small = await checkRow(address, await queries.withData([address]));
+        if (small === undefined || !small.program.in_parts) {
+          return small && { record: toRecord(small.program), data: checkDocument(small.program, small.row) };
+        }
+        const large = await checkRow(address, await queries.withParts([address]));
+        if (large === undefined || large.program.in_parts) {
+          return (
+            large && {
+              record: toRecord(large.program),
+              data: await joinParts(address, large.row, large.program.size_bytes),
+            }
+          );
+        }
       }
-      const { record, data, names } = found;
-      const members = names === undefined && record.type === "object" && data !== undefined ? membersOf(data) : [];
-      return { record, names: names ?? members.map(({ name }) => name) };
     },
 
     async findWithField(address, name) {

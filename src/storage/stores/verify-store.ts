@@ -87,7 +87,7 @@ async function verifyProgram(row: VerifiedRow): Promise<string | undefined> {
       throw corruptionOf(address, "document");
     }
   } else if (row.in_parts) {
-    return (await joinParts(address, row, row.size_bytes)).text;
+    return await joinParts(address, row, row.size_bytes);
   } else {
     verifyText(row);
   }
@@ -113,8 +113,7 @@ async function verifyFields(
     throw corruptionOf(address, "field");
   }
   if (again !== undefined && !again.deleted && Boolean(again.in_parts)) {
-    const { text: newText } = await joinParts(address, again, again.size_bytes);
-    await verifyFields(db, again, newText, readAgain);
+    await verifyFields(db, again, await joinParts(address, again, again.size_bytes), readAgain);
   }
 }
 

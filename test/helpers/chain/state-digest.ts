@@ -1,5 +1,6 @@
 /** The state of a chain as text, to compare nodes with each other. */
 import type { Database } from "../../../src/db/queries/database.js";
+import { membersOf } from "../../../src/storage/documents/document.js";
 import { createProgramStore } from "../../../src/storage/stores/program-store.js";
 import { createNullifierStore } from "../../../src/zk/nullifier-store.js";
 import { createTreeStore } from "../../../src/zk/tree-store.js";
@@ -21,8 +22,7 @@ export async function readState(
   for (const address of addresses) {
     const full = await programs.findWithData(address);
     say(address, full);
-    const { names = [] } = (await programs.findWithFieldNames(address)) ?? {};
-    say(`${address} names`, names);
+    const names = full?.record.type === "object" ? membersOf(full.data ?? "{}").map(({ name }) => name) : [];
     for (const name of names) {
       say(`${address} ${JSON.stringify(name)}`, (await programs.findWithField(address, name))?.field);
     }
