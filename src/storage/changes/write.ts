@@ -11,7 +11,7 @@ import { canWrite, isHidden, readAccessControl } from "../programs/access.js";
 import type { ChangeableProgram, DocumentState, ProgramContent } from "../programs/programs.js";
 import { programNotFound } from "../programs/rejections.js";
 import { CostCounter } from "./cost.js";
-import { changeItem, deleteField, setField } from "./document-changes.js";
+import { ObjectDocument } from "./document-changes.js";
 import type { DocumentRows } from "./document-rows-store.js";
 import type { ProgramChanges } from "./program-change-store.js";
 
@@ -81,7 +81,9 @@ export async function executeOperation(
     case "deleteItem": {
       const program = await findWritable(operation.value.storageAddress);
       requireObject(program);
-      await programs.changeDocument(program.address, (rows) => changeDocument(rows, program, operation), timeMs, cost);
+      const change = (rows: DocumentRows): Promise<DocumentState> =>
+        changeDocument(new ObjectDocument(rows, program), operation);
+      await programs.changeDocument(program.address, change, timeMs, cost);
       break;
     }
     case "updateAccess": {
@@ -105,25 +107,21 @@ type DocumentOperation = Extract<
   { case: "setField" | "deleteField" | "setItem" | "appendItem" | "deleteItem" }
 >;
 
-async function changeDocument(
-  rows: DocumentRows,
-  state: DocumentState,
-  operation: DocumentOperation,
-): Promise<DocumentState> {
+async function changeDocument(document: ObjectDocument, operation: DocumentOperation): Promise<DocumentState> {
   const { field } = operation.value;
   switch (operation.case) {
     case "setField":
-      return await setField(rows, state, field, operation.value.value);
+      return await document.setField(field, operation.value.value);
     case "deleteField":
-      return await deleteField(rows, state, field);
+      return await document.deleteField(field);
     case "setItem": {
       const { index, value } = operation.value;
-      return await changeItem(rows, state, field, { kind: "set", index, value });
+      return await document.changeItem(field, { kind: "set", index, value });
     }
     case "appendItem":
-      return await changeItem(rows, state, field, { kind: "append", value: operation.value.value });
+      return await document.changeItem(field, { kind: "append", value: operation.value.value });
     case "deleteItem":
-      return await changeItem(rows, state, field, { kind: "delete", index: operation.value.index });
+      return await document.changeItem(field, { kind: "delete", index: operation.value.index });
   }
 }
 
