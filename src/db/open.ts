@@ -41,11 +41,7 @@ export function describeDatabase(url: string): string {
   return fileOf(url) ?? describeServers(url);
 }
 
-/**
- * Returns the error for the operator for a failed query or a failed attempt to open the database.
- *
- * @param error error thrown by the query or the attempt.
- */
+/** Returns the error for the operator for a failed query or a failed attempt to open the database. */
 export function explainError(url: string, error: unknown): DatabaseError {
   if (error instanceof DatabaseError) {
     return error;
@@ -116,11 +112,7 @@ async function closeAfter<T>(database: Database, work: (database: Database) => P
   }
 }
 
-/**
- * Opens the part of a database that holds the chain, for reads only.
- *
- * @throws DatabaseError
- */
+/** Opens the part of a database that holds the chain, for reads only. */
 export async function openForReading(url: string): Promise<ReadableDatabase> {
   const path = fileOf(url);
   const servers = path === undefined ? await loadServers(url, "read") : undefined;

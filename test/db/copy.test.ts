@@ -5,12 +5,12 @@ import { once } from "node:events";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { stat } from "node:fs/promises";
 import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { copyDatabase, type CopyDeps } from "../../src/db/copies/copy.js";
+import { copyDatabase } from "../../src/db/copies/copy.js";
 import { chainTables, mempoolTables } from "../../src/db/copies/copied-tables.js";
 import type { Database } from "../../src/db/queries/database.js";
 import type { Engine } from "../../src/db/queries/dialects.js";
 import { copyNodeDatabase } from "../../src/node/data/copy-database.js";
-import { openDatabase } from "../../src/db/open.js";
+import { withDatabase } from "../../src/db/open.js";
 import { openChain } from "../helpers/chain/chain.js";
 import { openSqlite, prepareEngines } from "../helpers/databases/databases.js";
 import { testKey } from "../helpers/chain/keys.js";
@@ -24,15 +24,6 @@ const engines = await prepareEngines();
 
 const rejected = `0x${"5".repeat(64)}`;
 const [bob, carol] = [testKey(5), testKey(6)];
-
-async function withDatabase<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
-  const database = await openDatabase(url);
-  try {
-    return await work(database);
-  } finally {
-    await database.close();
-  }
-}
 
 /** Fills a database with a sample chain, fork evidence, a peer and a rejected transaction. */
 async function store(url: string): Promise<StoredChain> {
@@ -194,7 +185,10 @@ for (const engine of engines.names) {
           await writing;
         });
       }
-      await t.throwsAsync(copyNodeDatabase({ from, to, onProgress: stopHere }), { message: "Stop here." });
+      const onProgress = (): void => {
+        throw new Error("Stop here.");
+      };
+      await t.throwsAsync(copyNodeDatabase({ from, to, onProgress }), { message: "Stop here." });
       await (await startTestNode(t, flags, dir)).stop();
       const changed = await copy(from, to);
       t.is(changed.code, 1);
@@ -203,32 +197,23 @@ for (const engine of engines.names) {
   );
 }
 
-function stopHere(): void {
-  throw new Error("Stop here.");
-}
-
-/** Copies as the command does, and calls `confirm` between the copy and the comparison. */
-async function copyThenConfirm(from: string, to: string, deps: Pick<CopyDeps, "confirm">): Promise<void> {
-  await withDatabase(from, (source) =>
-    withDatabase(to, async (target) => {
-      await copyDatabase({ source, target, sourceState: "{}", onProgress: () => undefined, ...deps });
-    }),
-  );
-}
-
 test("the final comparison detects rows of the copy that differ from the source", async (t) => {
   const from = await engines.createUrl(t, "sqlite");
   await storeChain(from);
-  const changes = [
+  for (const change of [
     "UPDATE senders SET nonce = nonce + 1",
     "DELETE FROM program_chunks",
     "UPDATE transactions SET body = x'00' WHERE position = 0",
-  ];
-  for (const change of changes) {
+  ]) {
     const to = await engines.createUrl(t, "sqlite");
     const sqlite = openSqlite(t, to.replace("sqlite:", ""));
+    // Changes the copy between the last row and the comparison.
     const confirm = async (): Promise<void> => void (await sqlite.raw(change));
-    await t.throwsAsync(copyThenConfirm(from, to, { confirm }), {
+    const deps = { sourceState: "{}", onProgress: () => undefined, confirm };
+    const copying = withDatabase(from, (source) =>
+      withDatabase(to, (target) => copyDatabase({ source, target, ...deps })),
+    );
+    await t.throwsAsync(copying, {
       message: /^The table (senders|program_chunks|transactions) of the copy differs from the source/,
     });
     await t.throwsAsync(startTestNode(t, { database: to }), { message: /incomplete copy/ });

@@ -1,7 +1,6 @@
 /** A node over PostgreSQL. */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import test from "ava";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer } from "node:net";
@@ -12,7 +11,6 @@ import { sha256 } from "../../src/base/crypto/hash.js";
 import { createFence } from "../../src/chain/writer/fence-store.js";
 import { createWriterLeaseStore, leaseMs } from "../../src/chain/writer/writer-lease-store.js";
 import { acquireTimeoutMs } from "../../src/db/queries/connection-pools.js";
-import { DatabaseError } from "../../src/db/queries/database.js";
 import { migrate } from "../../src/db/migrations/migrate.js";
 import { migrations } from "../../src/db/migrations/migrations.js";
 import { openDatabase } from "../../src/db/open.js";
@@ -31,20 +29,9 @@ import { testUnless } from "../helpers/nodes/when.js";
 const [authority, alice] = [testKey(1), testKey(2)];
 const started = await startPostgres();
 
-test("the error for an unreachable database contains no password", async (t) => {
-  const { message } = await t.throwsAsync(openDatabase("postgres://user:secret@127.0.0.1:9/name"), {
-    instanceOf: DatabaseError,
-  });
-  t.is(
-    message,
-    "The database 127.0.0.1:9/name cannot be reached (ECONNREFUSED); check that PostgreSQL is running there.",
-  );
-});
-
 const testPostgres = testUnless(typeof started === "string" ? started : undefined);
 const postgres = started as PostgresServer;
 testPostgres.after(() => postgres.remove());
-
 testPostgres.serial("the errors for a missing database and a wrong password name the cause", async (t) => {
   const url = new URL(await postgres.createDatabase());
   url.pathname = "/nowhere";

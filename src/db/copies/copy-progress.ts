@@ -21,11 +21,7 @@ export interface CopyState {
 
 const initialState: CopyState = { after: null, rows: 0, digest: "0".repeat(64), isComplete: false };
 
-/**
- * Rejects a database that is an unfinished copy, in progress or interrupted.
- *
- * @throws DatabaseError
- */
+/** @throws DatabaseError if the database is an unfinished copy, in progress or interrupted. */
 export async function rejectUnfinishedCopy(read: Queries): Promise<void> {
   if (await isUnfinishedCopy(read)) {
     throw new DatabaseError(
@@ -78,11 +74,7 @@ export async function readStates(part: DatabasePart, steps: readonly string[]): 
   });
 }
 
-/**
- * Saves the progress of a table, in the transaction that stores the rows.
- *
- * @throws DatabaseError if another process advanced the copy.
- */
+/** @throws DatabaseError if another process advanced the copy. */
 export async function saveState(db: Queries, step: string, from: CopyState, to: CopyState): Promise<void> {
   const updated = await db.run((sql) =>
     sql(table)

@@ -47,22 +47,14 @@ async function migratePart(part: DatabasePart, steps: Steps): Promise<void> {
   });
 }
 
-/**
- * Checks that the database has this version's schema, for a node that must not change it.
- *
- * @throws DatabaseError if it has not.
- */
+/** @throws DatabaseError if the database has another schema, for a node that must not change it. */
 export async function checkSchema(database: Database): Promise<void> {
   if (!(await isUpToDate(database, mainSteps)) || !(await isUpToDate(database.mempool, mempoolSteps))) {
     throw new DatabaseError(notPrepared);
   }
 }
 
-/**
- * Checks that the part that holds the chain has this version's schema.
- *
- * @throws DatabaseError if it has not.
- */
+/** @throws DatabaseError if the part that holds the chain has another schema. */
 export async function checkChainSchema(part: Pick<DatabasePart, "read">): Promise<void> {
   if (!(await isUpToDate(part, mainSteps))) {
     throw new DatabaseError(notPrepared);

@@ -26,11 +26,7 @@ const keepAliveAfterMs = 5_000;
  */
 const closeTimeoutMs = 1_000;
 
-/**
- * Returns the servers of a database, shared by all of its parts.
- *
- * @param urls URLs of all servers, separated by commas.
- */
+/** Returns the servers of a database, shared by all of its parts. Commas separate their URLs. */
 export async function loadServers(urls: string, access: Access): Promise<Servers> {
   const { default: pg } = await import("pg");
   // The driver returns 64-bit integers as text by default. Every stored one fits into a number.
@@ -59,11 +55,7 @@ function settingsOf(url: string) {
   return { connectionString: url, application_name: "gatehouse" };
 }
 
-/**
- * Opens a database on servers, for one part of the data of a node.
- *
- * @throws DatabaseError
- */
+/** Opens a database on servers, for one part of the data of a node. */
 export async function openPostgresql(servers: Servers): Promise<ConnectionPools> {
   let url = "";
   let timeoutMs = openTimeoutMs;
@@ -153,11 +145,7 @@ function numberPlaceholders(text: string): string {
 const unreachablePattern =
   /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOST|ENET|EPIPE|08|57P0)|timeout|terminated|no connection|not queryable/i;
 
-/**
- * Returns the error for a database that cannot be used, with the reason and the remedy.
- *
- * @param urls URLs of its servers, separated by commas.
- */
+/** Returns the error for a database that cannot be used, with the reason and the remedy. */
 export function explainPostgresql(urls: string, error: unknown): DatabaseError {
   const [url = urls] = splitUrls(urls);
   const { pathname } = new URL(url);

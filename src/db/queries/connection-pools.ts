@@ -46,11 +46,7 @@ export interface ConnectionPools extends DatabasePart {
   close(): Promise<void>;
 }
 
-/**
- * Opens the pools.
- *
- * @throws DatabaseError if the database cannot be used.
- */
+/** @throws DatabaseError if the database cannot be used. */
 export async function openConnectionPools(deps: ConnectionsDeps): Promise<ConnectionPools> {
   const { adapter: engine, liveness, settings, readers, probeQuery, explain, prepare, inspect } = deps;
   const { afterCreate } = (settings.pool ?? {}) as { readonly afterCreate?: AfterCreate };

@@ -23,11 +23,7 @@ export async function insertRows(db: Queries, table: string, columns: Columns, r
   await runPortions(db, `${insertFrom(db, table, columns)} ORDER BY k.key`, rows);
 }
 
-/**
- * Inserts rows and returns the number inserted. Skips rows with an existing key.
- *
- * @param columns by name, in the order of the values.
- */
+/** Inserts rows and returns the number inserted. Skips rows with an existing key. */
 export async function bulkInsert(db: Queries, table: string, columns: Columns, rows: Rows): Promise<number> {
   const statement = `${insertFrom(db, table, columns)} WHERE true ON CONFLICT DO NOTHING RETURNING 1 AS inserted`;
   let inserted = 0;

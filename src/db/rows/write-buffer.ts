@@ -76,7 +76,7 @@ export function createWriteBuffer(db: Queries) {
       tables.push(table);
       return table;
     },
-    /** Runs work that changes rows, and rolls the changes back if the work throws. Savepoints do not nest or overlap. */
+    /** Runs work that changes rows, and rolls them back if the work throws. Savepoints do not nest or overlap. */
     async savepoint<T>(work: () => Promise<T>): Promise<T> {
       if (undo !== undefined) {
         throw new Error("Another savepoint is open.");

@@ -17,11 +17,7 @@ import { cacheStatements } from "./sqlite-statements.js";
 
 const load = lazyRequire<typeof Sqlite3>("sqlite3");
 
-/**
- * Loads the driver. It is an optional dependency, which npm skips if it cannot be compiled.
- *
- * @throws DatabaseError if the driver is not installed.
- */
+/** @throws DatabaseError if the driver, an optional dependency that npm may fail to compile, is not installed. */
 function driver(): typeof Sqlite3 {
   try {
     return load();
@@ -44,11 +40,7 @@ const mappedBytes = 32 * 1024 * 1024;
 const busyTimeout = "PRAGMA busy_timeout = 1500";
 const pragmas = [busyTimeout, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"];
 
-/**
- * Opens one file of a database. Creates the file and its directory if they do not exist.
- *
- * @throws DatabaseError
- */
+/** Opens one file of a database. Creates the file and its directory if they do not exist. */
 export async function openSqlite(path: string): Promise<ConnectionPools> {
   await createPrivateDirectory(dirname(path)).catch((error: unknown) => {
     throw explainSqlite(path, error);
@@ -93,11 +85,7 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
   };
 }
 
-/**
- * Checks that no other process holds the write lock, such as a backup or an open SQLite shell.
- *
- * @throws DatabaseError if the file is locked, or cannot be opened.
- */
+/** @throws DatabaseError if another process holds the write lock, such as a backup or an open SQLite shell. */
 async function checkUnlocked(path: string): Promise<void> {
   try {
     const connection = await connect(path);
@@ -137,11 +125,7 @@ export async function lockFile(path: string): Promise<(() => Promise<void>) | un
   }
 }
 
-/**
- * Opens an existing file for reads only. Creates and changes no file.
- *
- * @throws DatabaseError
- */
+/** Opens an existing file for reads only. Creates and changes no file. */
 export async function openSqliteForReading(path: string): Promise<ConnectionPools> {
   if (!existsSync(path)) {
     throw new DatabaseError(`There is no database at ${path}; give the node's --data-dir, or its --database.`);

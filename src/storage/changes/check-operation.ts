@@ -62,12 +62,12 @@ function checkData(data: ProgramData | undefined): void {
 }
 
 /** Role of a checked text in a document. */
-export interface JsonRole {
+interface JsonRole {
   /** Subject of the error message, such as "The document". */
   readonly subject: string;
-  /** Number of nesting levels that enclose the text in the document; 0 by default. */
+  /** Number of nesting levels that enclose the text in the document. */
   readonly outerLevels?: number;
-  /** True if the text is a full document, so that its members are fields with limited names. False by default. */
+  /** True if the text is a full document, so that its members are fields with limited names. */
   readonly isDocument?: boolean;
 }
 
@@ -96,10 +96,6 @@ export function checkJson(text: string, { subject, outerLevels = 0, isDocument =
   }
 }
 
-function isLongField(name: string): boolean {
-  return name.length > maxFieldBytes || (3 * name.length > maxFieldBytes && Buffer.byteLength(name) > maxFieldBytes);
-}
-
 function invalid(message: string): RpcError {
   return new RpcError("INVALID_REQUEST", message);
 }
@@ -113,15 +109,9 @@ function isJson(text: string): boolean {
   }
 }
 
-interface Findings {
-  isTooDeep: boolean;
-  hasDuplicates: boolean;
-  hasLongField: boolean;
-}
-
 /** Scans brackets and names in one pass. The findings mean something only if the text is valid JSON. */
-function scan(text: string, maxDepth: number, isDocument: boolean): Findings {
-  const found: Findings = { isTooDeep: false, hasDuplicates: false, hasLongField: false };
+function scan(text: string, maxDepth: number, isDocument: boolean) {
+  const found = { isTooDeep: false, hasDuplicates: false, hasLongField: false };
   /** Open brackets, outermost first: the member names of an object, or undefined for an array. */
   const open: (Set<string> | undefined)[] = [];
   for (let i = 0; i < text.length; i++) {
@@ -136,7 +126,7 @@ function scan(text: string, maxDepth: number, isDocument: boolean): Findings {
         if (names !== undefined && text.charCodeAt(skipSpace(text, i + 1)) === 0x3a) {
           const name = nameAt(text, start, i + 1);
           found.hasDuplicates ||= names.has(name);
-          found.hasLongField ||= isDocument && open.length === 1 && isLongField(name);
+          found.hasLongField ||= isDocument && open.length === 1 && Buffer.byteLength(name) > maxFieldBytes;
           names.add(name);
         }
         break;

@@ -137,11 +137,7 @@ export interface CheckedProgram extends RestoredProgram {
   readonly pages: ChangedTree["pages"];
 }
 
-/**
- * Decodes a program of a snapshot and computes its leaf.
- *
- * @throws InvalidProgram if the program is invalid.
- */
+/** @throws InvalidProgram */
 export async function checkRestored(program: SnapshotProgram): Promise<CheckedProgram> {
   const restored = readProgram(program);
   const { row, text } = restored;
@@ -152,11 +148,7 @@ export async function checkRestored(program: SnapshotProgram): Promise<CheckedPr
   return { ...restored, leaf: programLeaf(row, documentOfText(row, text)), pages: new Map() };
 }
 
-/**
- * Stores programs of a snapshot in the database.
- *
- * @throws InvalidProgram if a program already exists, or if two programs have the same address or the same position.
- */
+/** @throws InvalidProgram if a program exists already, or if two have the same address or position. */
 export async function importPrograms(db: Queries, programs: readonly CheckedProgram[]): Promise<void> {
   const insert = async <Row extends object>(
     { name, columns }: { readonly name: string; readonly columns: Readonly<Record<keyof Row & string, ColumnKind>> },

@@ -41,11 +41,7 @@ const accessText = z.strictObject({
   groups: z.record(z.string(), z.strictObject({ members: keys, permissions: z.array(z.enum(["read", "write"])) })),
 });
 
-/**
- * Decodes and checks a program.
- *
- * @throws InvalidProgram
- */
+/** @throws InvalidProgram */
 export function readProgram(program: SnapshotProgram): RestoredProgram {
   const { storageAddress: address, place: index, updatedMs, deleted } = program;
   if (!/^stor-[0-9a-f]{40}$/.test(address) || index < 1 || index > 2 ** 31 - 1) {

@@ -179,11 +179,7 @@ function permissionError({ access }: ChangeableProgram, sender: string, message:
   return mayKnow ? new RpcError("PERMISSION_DENIED", message) : new RpcError(...programNotFound);
 }
 
-/**
- * Checks that a program can have fields. An empty JSON program becomes an object with its first field.
- *
- * @throws RpcError INVALID_FIELD_TYPE
- */
+/** Checks that a program can have fields. An empty JSON program becomes an object with its first field. */
 function requireObject({ encoding, type, sizeBytes }: ChangeableProgram): void {
   if (encoding !== "json" || (type !== "object" && sizeBytes > 0)) {
     throw new RpcError("INVALID_FIELD_TYPE", "The document is not an object; only objects have fields.");

@@ -19,13 +19,7 @@ export interface Range {
   readonly end: number;
 }
 
-/**
- * Returns the text of one item of an array.
- *
- * @param array valid JSON text of an array, or a chunk of an array.
- * @param index position of the item, from 0.
- * @returns the item's text; undefined if the array has no such item.
- */
+/** Returns the text of an item of an array, or of a chunk of one; undefined if it has no such item. */
 export function sliceItem(array: string, index: number): string | undefined {
   let position = 0;
   for (const { start, end } of eachItem(array)) {

@@ -16,11 +16,7 @@ export interface AccessRule {
   readonly groups: Readonly<Record<string, AccessGroup>>;
 }
 
-/**
- * Returns true if the caller may read the program.
- *
- * @param identity the key that the caller proved to hold; undefined for anonymous callers.
- */
+/** Decides for the key that the caller proved to hold; undefined for anonymous callers. */
 export function canRead(rule: AccessRule, identity: string | undefined): boolean {
   if (identity === undefined) {
     return rule.mode === "public";
@@ -100,11 +96,7 @@ function nameOf<Name extends string>(values: Readonly<Record<Name, number>>, val
   return (Object.keys(values) as Name[]).find((name) => values[name] === value);
 }
 
-/**
- * Checks an access rule that already meets the limits of the proto contract.
- *
- * @throws RpcError INVALID_REQUEST
- */
+/** @throws RpcError INVALID_REQUEST if a rule within the limits of the proto contract is invalid. */
 export function checkAccessControl(rule: AccessControl | undefined): void {
   if (rule === undefined) {
     return;

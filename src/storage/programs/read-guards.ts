@@ -5,11 +5,7 @@ import { type AccessRule, canRead, isHidden } from "./access.js";
 import type { Field, ProgramRecord } from "./programs.js";
 import { fieldNotFound, notAnObject } from "./rejections.js";
 
-/**
- * Returns the field.
- *
- * @throws RpcError FIELD_NOT_FOUND if there is none.
- */
+/** @throws RpcError FIELD_NOT_FOUND */
 export function requireField<T extends Field>(field: T | undefined, name: string): T {
   if (field === undefined) {
     throw new RpcError(...fieldNotFound(name));
@@ -46,11 +42,7 @@ function notFoundMessage(identity: string | undefined): string {
     : "There is no storage program at this address that this identity may read.";
 }
 
-/**
- * Checks that the caller may read a program whose existence the caller may know.
- *
- * @throws RpcError PERMISSION_DENIED
- */
+/** @throws RpcError PERMISSION_DENIED if the caller, who may know of the program, may not read it. */
 export function checkReadable(rule: AccessRule, identity: string | undefined): void {
   if (!canRead(rule, identity)) {
     const message = `This storage program is not readable for anonymous callers. ${howToSign}`;
@@ -58,11 +50,7 @@ export function checkReadable(rule: AccessRule, identity: string | undefined): v
   }
 }
 
-/**
- * Checks that the document of a program is an object.
- *
- * @throws RpcError INVALID_FIELD_TYPE
- */
+/** @throws RpcError INVALID_FIELD_TYPE if the document is not an object. */
 export function requireObject({ type }: ProgramRecord): void {
   if (type !== "object") {
     throw new RpcError(...notAnObject(type));

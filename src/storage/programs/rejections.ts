@@ -1,6 +1,6 @@
 /**
- * Values in responses to reads of programs: reasons and messages of rejected reads, and types. Shared by the node and by
- * clients that verify a response with a proof, so this module does not depend on Node.js.
+ * Values in responses to reads of programs: reasons and messages of rejected reads, and types. Shared by the node and
+ * by clients that verify a response with a proof, so this module does not depend on Node.js.
  */
 import { ValueType } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { addressForm } from "../../base/crypto/signing-payloads.js";

@@ -42,11 +42,7 @@ export function corruptionOf(address: string, part: ProgramPart): CorruptionErro
   );
 }
 
-/**
- * Checks the columns of a program's row that lists return.
- *
- * @throws CorruptionError
- */
+/** @throws CorruptionError */
 export function checkEntry<Row extends EntryRow>(row: Row): Row {
   if (row.entry_hash !== hashProgramEntry(row)) {
     throw corruptionOf(row.address, "row");
@@ -54,12 +50,7 @@ export function checkEntry<Row extends EntryRow>(row: Row): Row {
   return row;
 }
 
-/**
- * Checks a program's row.
- *
- * @param address the requested address.
- * @throws CorruptionError
- */
+/** @throws CorruptionError also if the row is not that of the requested address. */
 export function checkProgram<Row extends ProgramRow>(address: string, row: Row): Row {
   if (row.address !== address || row.entry_hash !== hashProgramEntry(row) || row.rest_hash !== hashProgramRest(row)) {
     throw corruptionOf(address, "row");
@@ -105,11 +96,7 @@ export function checkText(address: string, { data, row_hash }: TextRow): string 
   return data;
 }
 
-/**
- * Checks a document that is stored as one text.
- *
- * @throws CorruptionError also if the document is missing although the program's row has a size or a type for it.
- */
+/** @throws CorruptionError also if the document is missing although the program's row has a size or a type for it. */
 export function checkDocument(row: ProgramRow, text: TextRow): string | undefined {
   const data = checkText(row.address, text);
   const isValid =
@@ -138,11 +125,7 @@ export function checkChunk<Row extends ChunkRecord>(address: string, row: Row): 
   return row;
 }
 
-/**
- * Reads and checks the chunks that a query returned as JSON.
- *
- * @throws CorruptionError
- */
+/** @throws CorruptionError */
 export function readChunks(address: string, json: string): ChunkRecord[] {
   const rows = parse(address, json, "chunk of a field") as [number, number, number, number, string, string][];
   return rows.map(([field, position, items, size_bytes, text, row_hash]) =>
@@ -150,12 +133,7 @@ export function readChunks(address: string, json: string): ChunkRecord[] {
   );
 }
 
-/**
- * Joins the full value of a field.
- *
- * @param chunks chunks of the field, in order; ignored if the value is in the field's row.
- * @throws CorruptionError if items or bytes are missing.
- */
+/** @throws CorruptionError if items or bytes are missing. Ignores the chunks if the value is in the field's row. */
 export function joinValue(address: string, field: FieldRecord, chunks: readonly ChunkRecord[]): string {
   if (field.items === null) {
     return field.value;
@@ -177,8 +155,8 @@ export interface PartsRow extends TextRow {
 }
 
 /**
- * Reads the fields that a query returned as JSON. Checks each field as late as possible, so that the caller can yield to
- * the event loop in between.
+ * Reads the fields that a query returned as JSON. Checks each field as late as possible, so that the caller can yield
+ * to the event loop in between.
  *
  * @throws CorruptionError
  */
@@ -200,12 +178,7 @@ interface RowsInParts {
   readonly tail: string | undefined;
 }
 
-/**
- * Joins the text of a document that is stored in parts.
- *
- * @param sizeBytes expected size of the document.
- * @throws CorruptionError if the size differs, or if chunks belong to no field.
- */
+/** @throws CorruptionError if the joined text has another size, or if chunks belong to no field. */
 export async function joinRows(address: string, { fields, chunks, tail }: RowsInParts, sizeBytes: number) {
   let text = "";
   let [count, nextChunk] = [0, 0];
@@ -233,11 +206,7 @@ export async function joinParts(address: string, parts: PartsRow, sizeBytes: num
   return await joinRows(address, rows, sizeBytes);
 }
 
-/**
- * Parses JSON that the database built from rows.
- *
- * @throws CorruptionError if the text is not JSON.
- */
+/** @throws CorruptionError if JSON that the database built from rows is not JSON. */
 export function parse(address: string, json: string, part: ProgramPart): unknown {
   try {
     return JSON.parse(json) as unknown;

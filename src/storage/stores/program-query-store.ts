@@ -31,12 +31,10 @@ const chunkColumns = ["address", "field", "position", "items", "size_bytes", "te
 const columnsOf = (table: string, names: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.map((name) => [name, `${table}.${name}`]));
 
-/** Query for program rows with additional columns. */
 interface RecordQuery {
   readonly columns: string;
   /** SQL joins for the additional columns; `p` is the program's row. */
   readonly join: string;
-  /** True to find deleted programs as well. */
   readonly withDeleted?: boolean;
   readonly batch?: BatchOptions;
 }
@@ -93,8 +91,6 @@ export function prepareProgramQueries(db: Queries) {
   return { withData, withParts, withField, withChunks, withChunk, isUnindexed: prepareIndexChecks(db) };
 }
 
-export type ProgramQueries = ReturnType<typeof prepareProgramQueries>;
-
 /**
  * Prepares checks for rows that a corrupt index no longer finds. They are called after a lookup found nothing. Each
  * searches by another index, and returns true if only that search finds a row.
@@ -142,15 +138,15 @@ export function chunksOf({ jsonArray, jsonList }: Dialect, address: string, fiel
 
 /** Returns SQL for the columns of {@link PartsRow}. The query must select from the document's own row, `d`. */
 export function partsColumns(dialect: Dialect, address: string): string {
-  return `d.data, d.row_hash, ${fieldsOf(dialect, address)} AS fields, ${chunksOf(dialect, address)} AS chunks`;
+  const fields = dialect.jsonArray({
+    item: dialect.jsonList([...fieldColumns.slice(1).map((name) => `f.${name}`), "f.row_hash"]),
+    from: `program_fields f WHERE f.address = ${address}`,
+    orderBy: "f.position",
+  });
+  return `d.data, d.row_hash, ${fields} AS fields, ${chunksOf(dialect, address)} AS chunks`;
 }
 
-/**
- * Reads the text of a document in parts.
- *
- * @param sizeBytes expected size of the document.
- * @throws CorruptionError
- */
+/** @throws CorruptionError if the document in parts does not have the expected size. */
 export async function readFull(db: Queries, address: string, sizeBytes: number): Promise<string> {
   return await joinParts(address, await readParts(db, address), sizeBytes);
 }
@@ -161,14 +157,4 @@ export async function readParts(db: Queries, address: string): Promise<PartsRow>
     sql.raw(`SELECT ${partsColumns(db.dialect, "d.address")} FROM program_documents d WHERE d.address = ?`, [address]),
   );
   return parts!;
-}
-
-/** Returns SQL for the fields of a document in parts, as a JSON array in their order. */
-function fieldsOf({ jsonArray, jsonList }: Dialect, address: string): string {
-  const columns = ["f.position", "f.name_json", "f.type", "f.items", "f.size_bytes", "f.text_before", "f.value"];
-  return jsonArray({
-    item: jsonList([...columns, "f.row_hash"]),
-    from: `program_fields f WHERE f.address = ${address}`,
-    orderBy: "f.position",
-  });
 }

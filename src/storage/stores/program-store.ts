@@ -26,11 +26,7 @@ import {
 export function createProgramStore(db: Queries): Programs {
   const queries = prepareProgramQueries(db);
 
-  /**
-   * Checks and returns the row of the requested program; undefined if there is none.
-   *
-   * @throws CorruptionError also if an index does not lead to the program's row.
-   */
+  /** @throws CorruptionError also if an index does not lead to the program's row. */
   async function checkRow<Row extends PackedRow>(address: string, row: Row | undefined) {
     if (row === undefined) {
       if (await queries.isUnindexed.program(address)) {

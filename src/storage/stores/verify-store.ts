@@ -46,11 +46,7 @@ function programQuery({ dialect }: Queries): string {
     WHERE p.id > ? ORDER BY p.id LIMIT 1`;
 }
 
-/**
- * Scans all programs in the order of their creation.
- *
- * @param checkState compares a program with its leaf in the state tree.
- */
+/** Scans all programs in the order of their creation. `checkState` compares a program with its leaf. */
 export async function* verifyPrograms(db: Queries, checkState: (address: string) => Promise<void>): Verification {
   const next = db.prepare<VerifiedRow>(programQuery(db), "list");
   const count = await db.first<{ count: number }>((sql) => sql("programs").count({ count: "*" }));

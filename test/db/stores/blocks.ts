@@ -29,7 +29,10 @@ const block = signBlock(
 
 export const testBlocks: StoreSuite = (engine, open) => {
   test.serial(`${engine}: blocks: block 0 is stored once, and is the head until block 1 is stored`, async (t) => {
-    const { read, write } = await open(t);
+    const database = await open(t);
+    const { read, write } = database;
+    await tryBlockWrite(database);
+    t.deepEqual(await read.rows((sql) => sql("transactions")), [], "a test write stores nothing");
     const [blocks, changes] = [createBlockStore(read), createBlockChanges(write)];
     t.is(await blocks.head(), undefined);
     t.is(await blocks.genesisText(), undefined);
@@ -49,12 +52,6 @@ export const testBlocks: StoreSuite = (engine, open) => {
     t.is(await blocks.blockSize({ hash: genesis.hash }), undefined);
     await t.throwsAsync(changes.insertGenesis({ ...genesis, hash: sha256("another") }));
     t.is(await blocks.genesisText(), genesis.text);
-  });
-
-  test.serial(`${engine}: blocks: a test write stores nothing`, async (t) => {
-    const database = await open(t);
-    await tryBlockWrite(database);
-    t.deepEqual(await database.read.rows((sql) => sql("transactions")), []);
   });
 
   test.serial(
