@@ -10,7 +10,7 @@ import type { ChainHead } from "./blocks/store-types.js";
 import { type BlockContent, decodeBlockContent } from "./transactions/transaction.js";
 
 /** Read-only chain that polls the database for new blocks. */
-export interface ChainReader extends Chain, PeriodicTask {}
+export type ChainReader = Chain & PeriodicTask;
 
 export interface ChainReaderDeps {
   readonly store: Pick<ChainStore, "head" | "block">;
@@ -36,19 +36,19 @@ const maxNewBlocks = 20n;
 /** Creates a read-only chain and starts polling. */
 export function createChainReader(deps: ChainReaderDeps): ChainReader {
   const { store, pollIntervalMs, onApplied, onReset, onHeadChanged, onError } = deps;
-  let head: ChainHead | undefined = deps.head;
+  let { head } = deps;
 
   /**
    * Returns the blocks after the head up to the latest one. Returns undefined if there are more than
    * {@link maxNewBlocks}, if one of them is missing, or if they do not extend the head.
    */
   async function readNewBlocks(latest: ChainHead): Promise<BlockContent[] | undefined> {
-    if (head === undefined || latest.number <= head.number || latest.number - head.number > maxNewBlocks) {
+    const previous = head;
+    if (previous === undefined || latest.number <= previous.number || latest.number - previous.number > maxNewBlocks) {
       return undefined;
     }
-    const previous = head;
     const blocks: BlockContent[] = [];
-    for (let number = head.number + 1n; number <= latest.number; number++) {
+    for (let number = previous.number + 1n; number <= latest.number; number++) {
       const stored = await store.block(number);
       if (stored === undefined) {
         return undefined;

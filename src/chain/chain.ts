@@ -42,84 +42,44 @@ export interface ChainDeps<State> extends BlockDeps<State> {
   readonly beforeNext?: (number: bigint) => Promise<void>;
 }
 
-export interface Chain {
-  /** Returns the latest block; undefined while the node has no state. */
-  head(): ChainHead | undefined;
-  /**
-   * Checks admission of a transaction from its size, before its body is received.
-   *
-   * @throws RpcError RATE_LIMITED or OVERLOADED, if `submit` would throw the same for any transaction of this size.
-   */
-  precheck(bytes: number, from: SubmissionSource): void;
-  /**
-   * Adds a transaction to the mempool. Returns its hash once it is stored.
-   *
-   * @param from omitted for the node's own transactions, which are exempt from quotas and rates.
-   * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE, PERMISSION_DENIED, RATE_LIMITED, OVERLOADED, STATE_NOT_READY
-   */
-  submit(transaction: Transaction, from?: SubmissionSource): Promise<string>;
-  /**
-   * Applies the next block and returns its hash. Returns the hash without changes if the block is already applied.
-   *
-   * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE, STATE_NOT_READY
-   */
-  apply(block: Block): Promise<string>;
-  /**
-   * Executes the next block, rolls back, and returns its header without the proposer.
-   *
-   * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE, STATE_NOT_READY
-   */
-  dryRun(transactions: readonly Transaction[], timestampMs: bigint): Promise<Omit<UnsignedHeader, "proposer">>;
-  /**
-   * Builds a block from pending transactions, if there are any, and applies it. Rejects on failure. The next attempt
-   * then uses fewer transactions, unless the database was unavailable.
-   *
-   * @param timeMs block time, raised to that of the previous block if earlier. Default: now.
-   */
-  produceBlock(key: AuthorityKey, timeMs?: number): Promise<BuildResult>;
-  /**
-   * Signs a statement that the current head is the latest block at the given time. First confirms that the head is the
-   * latest block in the database and that this node may write. Rejects with the errors of a block write.
-   */
-  signHead(key: AuthorityKey, timeMs: number): Promise<SignedHead>;
-}
-
 /** Chain of a node that writes. */
-export interface WritableChain extends Chain {
-  /**
-   * Confirms that this node may still write and that its head is the latest block in the database. Each block write
-   * makes the same check. Rejects with a FencedError.
-   */
-  confirm(): Promise<void>;
-  /** Replaces the head with the latest block in the database; undefined while a snapshot sync fills the database. */
-  replaceHead(head: ChainHead | undefined): Promise<void>;
-  /** Sets the number of the oldest block whose transactions are retained. */
-  setLowest(number: bigint): void;
-}
+export type WritableChain = ReturnType<typeof createChain>;
+/** Chain of any node. Reads of a read-only one are the same, and its changes reject. */
+export type Chain = Omit<WritableChain, "confirm" | "replaceHead" | "setLowest">;
 
 /** Creates the chain of a node that writes. */
-export function createChain<State>(deps: ChainDeps<State>): WritableChain {
-  const { store, mempool, nowMs } = deps;
-  const head = createLatestBlock(deps);
+export function createChain<State>(deps: ChainDeps<State>) {
+  const { store, mempool, executor, nowMs } = deps;
   const rules: VerificationRules = {
     network: deps.genesis?.hash ?? "",
-    checkOperation: (operation) => deps.executor.checkOperation(operation),
+    checkOperation: (operation) => executor.checkOperation(operation),
     known: createKnownTransactions(),
     checkOffThread: deps.checkOffThread,
   };
   const buildBlock = createBlockBuilder(deps, rules);
+  let latest = deps.head;
+
+  /** Returns the latest block. Throws RpcError STATE_NOT_READY without a chain, and while a snapshot sync runs. */
+  function requireHead(): ChainHead {
+    if (latest === undefined) {
+      throw noLatestBlock(deps.genesis !== undefined);
+    }
+    return latest;
+  }
 
   /**
-   * Advances the head to a stored block, if there is one, and removes its transactions and the rejected ones from the
-   * mempool.
+   * Makes a stored block the head, if there is one, and removes its transactions and the rejected ones from the mempool.
    */
   async function advance(
     block: VerifiedBlock | undefined,
     rejected: BuildResult["rejected"] = new Map(),
   ): Promise<void> {
     if (block !== undefined) {
-      head.advance(block);
-      await deps.beforeNext?.(block.header.number);
+      const { genesisHash, lowestBlock } = requireHead();
+      const { number, hash, header, signature } = copyHeader(headerOf(block));
+      latest = { number, hash, timestampMs: block.header.timestampMs, genesisHash, header, signature, lowestBlock };
+      deps.onApplied(block);
+      await deps.beforeNext?.(number);
     }
     await mempool.remove(block?.transactions.map(({ hash }) => hash) ?? [], rejected);
   }
@@ -129,7 +89,7 @@ export function createChain<State>(deps: ChainDeps<State>): WritableChain {
    * own, stored by a commit whose outcome was lost.
    */
   async function advanceToStored(): Promise<void> {
-    const previous = head.current();
+    const previous = latest;
     const stored = previous && (await store.block(previous.number + 1n));
     const block = stored && (await verifyBlock(stored.block, rules));
     if (block !== undefined && block.header.previousHash === previous?.hash) {
@@ -138,46 +98,65 @@ export function createChain<State>(deps: ChainDeps<State>): WritableChain {
   }
   const enqueue = createBlockQueue(advanceToStored);
 
-  const confirm = (): Promise<void> => store.write(head.current(), () => Promise.resolve());
+  const confirm = (): Promise<void> => store.write(latest, () => Promise.resolve());
 
   return {
-    head: () => head.current(),
+    /** Returns the latest block; undefined while the node has no state. */
+    head: (): ChainHead | undefined => latest,
 
-    confirm: () => enqueue(confirm),
+    /**
+     * Checks admission of a transaction from its size, before its body is received.
+     *
+     * @throws RpcError RATE_LIMITED or OVERLOADED, if `submit` would throw the same for any transaction of this size.
+     */
+    precheck: (bytes: number, { source }: SubmissionSource): void => mempool.precheck(bytes, source),
 
-    signHead: (key, timeMs) =>
-      enqueue(async () => {
-        const latest = head.requireHead();
-        await confirm();
-        return signHead(latest, key, timeMs);
-      }),
+    /**
+     * Adds a transaction to the mempool. Returns its hash once it is stored.
+     *
+     * @param from omitted for the node's own transactions, which are exempt from quotas and rates.
+     * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE, PERMISSION_DENIED, RATE_LIMITED, OVERLOADED, STATE_NOT_READY
+     */
+    async submit(signed: Transaction, from: SubmissionSource = {}): Promise<string> {
+      requireHead();
+      mempool.countBytes(signed.body.length, from.source);
+      const transaction = await verifyOffThread(signed, rules);
+      const { hash, body } = transaction;
+      await mempool.admit(transaction, from, {
+        async check() {
+          checkLifetime(body, nowMs());
+          const lastNonce = await store.lastNonce(body.sender);
+          checkNonce(body.nonce, lastNonce);
+          const { number, timestampMs } = requireHead();
+          const timeMs = Math.max(nowMs(), Number(timestampMs));
+          await executor.check(transaction, { number: number + 1n, timeMs });
+          return lastNonce;
+        },
+        untilBlock: () => enqueue(() => Promise.resolve()),
+      });
+      return hash;
+    },
 
-    replaceHead: (next) =>
-      enqueue(() => {
-        head.set(next);
-        return Promise.resolve();
-      }),
-    setLowest: (number) => head.setLowest(number),
-
-    precheck: (bytes, { source }) => mempool.precheck(bytes, source),
-
-    submit: createSubmit(deps, head, rules, () => enqueue(() => Promise.resolve())),
-
-    async apply(signed) {
-      head.requireHead();
+    /**
+     * Applies the next block and returns its hash. Returns the hash without changes if the block is already applied.
+     *
+     * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE, STATE_NOT_READY
+     */
+    async apply(signed: Block): Promise<string> {
+      requireHead();
       const started = startBlockVerification(signed, rules);
       // The block is queued before it is verified. Otherwise, a successor that is verified faster would overtake it.
       started.catch(() => undefined);
       return await enqueue(async () => {
         const verification = await started;
         const { block } = verification;
-        const latest = head.requireHead();
-        if (block.header.number <= latest.number && (await store.header(block.header.number))?.hash === block.hash) {
+        const head = requireHead();
+        if (block.header.number <= head.number && (await store.header(block.header.number))?.hash === block.hash) {
           await verification.signatures;
           return block.hash;
         }
         try {
-          await applyNext(verification, latest, deps);
+          await applyNext(verification, head, deps);
         } catch (error) {
           deps.onNotApplied?.(headerOf(block));
           throw error;
@@ -187,83 +166,57 @@ export function createChain<State>(deps: ChainDeps<State>): WritableChain {
       });
     },
 
-    async dryRun(signed, timestampMs) {
-      head.requireHead();
+    /**
+     * Executes the next block, rolls back, and returns its header without the proposer.
+     *
+     * @throws RpcError INVALID_REQUEST, INVALID_SIGNATURE, STATE_NOT_READY
+     */
+    async dryRun(signed: readonly Transaction[], timestampMs: bigint): Promise<Omit<UnsignedHeader, "proposer">> {
+      requireHead();
       const transactions = await mapYielding(signed, (transaction) => verifyTransaction(transaction, rules));
-      return await enqueue(() => dryRunNext(transactions, timestampMs, head.requireHead(), deps));
+      return await enqueue(() => dryRunNext(transactions, timestampMs, requireHead(), deps));
     },
 
-    produceBlock: (key, timeMs = nowMs()) =>
+    /**
+     * Builds a block from pending transactions, if there are any, and applies it. Rejects on failure. The next attempt
+     * then uses fewer transactions, unless the database was unavailable.
+     *
+     * @param timeMs block time, raised to that of the previous block if earlier. Default: now.
+     */
+    produceBlock: (key: AuthorityKey, timeMs = nowMs()): Promise<BuildResult> =>
       enqueue(async () => {
-        const built = await buildBlock(key, head.requireHead(), timeMs);
+        const built = await buildBlock(key, requireHead(), timeMs);
         await advance(built.block, built.rejected);
         return built;
       }),
-  };
-}
 
-/**
- * Creates the function that verifies transactions and adds them to the mempool.
- *
- * @param untilBlock waits until the block that is being built or applied is complete.
- */
-function createSubmit<State>(
-  { store, mempool, executor, nowMs }: ChainDeps<State>,
-  head: ReturnType<typeof createLatestBlock>,
-  rules: VerificationRules,
-  untilBlock: () => Promise<void>,
-): Chain["submit"] {
-  return async (signed, from = {}) => {
-    head.requireHead();
-    mempool.countBytes(signed.body.length, from.source);
-    const transaction = await verifyOffThread(signed, rules);
-    const { hash, body } = transaction;
-    const check = async (): Promise<bigint | undefined> => {
-      checkLifetime(body, nowMs());
-      const lastNonce = await store.lastNonce(body.sender);
-      checkNonce(body.nonce, lastNonce);
-      const { number, timestampMs } = head.requireHead();
-      const timeMs = Math.max(nowMs(), Number(timestampMs));
-      await executor.check(transaction, { number: number + 1n, timeMs });
-      return lastNonce;
-    };
-    await mempool.admit(transaction, from, { check, untilBlock });
-    return hash;
-  };
-}
+    /**
+     * Signs a statement that the current head is the latest block at the given time. First confirms that the head is the
+     * latest block in the database and that this node may write. Rejects with the errors of a block write.
+     */
+    signHead: (key: AuthorityKey, timeMs: number): Promise<SignedHead> =>
+      enqueue(async () => {
+        const head = requireHead();
+        await confirm();
+        return signHead(head, key, timeMs);
+      }),
 
-/** Creates the variable that holds the latest block, and the checked access to it. */
-function createLatestBlock(deps: Pick<ChainDeps<never>, "head" | "genesis" | "onApplied">) {
-  const { onApplied } = deps;
-  let latest = deps.head;
+    /**
+     * Confirms that this node may still write and that its head is the latest block in the database. Each block write
+     * makes the same check. Rejects with a FencedError.
+     */
+    confirm: (): Promise<void> => enqueue(confirm),
 
-  /**
-   * Returns the latest block.
-   *
-   * @throws RpcError STATE_NOT_READY if the node has no chain, or while a snapshot sync runs.
-   */
-  function requireHead(): ChainHead {
-    if (latest === undefined) {
-      throw noLatestBlock(deps.genesis !== undefined);
-    }
-    return latest;
-  }
+    /** Replaces the head with the latest block in the database; undefined while a snapshot sync fills the database. */
+    replaceHead: (next: ChainHead | undefined): Promise<void> =>
+      enqueue(() => {
+        latest = next;
+        return Promise.resolve();
+      }),
 
-  return {
-    current: () => latest,
-    requireHead,
-    set(head: ChainHead | undefined): void {
-      latest = head;
-    },
+    /** Sets the number of the oldest block whose transactions are retained. */
     setLowest(lowestBlock: bigint): void {
       latest = latest && { ...latest, lowestBlock };
-    },
-    /** Makes a stored block the head and reports it. */
-    advance(block: VerifiedBlock): void {
-      const { genesisHash, lowestBlock } = requireHead();
-      const { number, hash, header, signature } = copyHeader(headerOf(block));
-      latest = { number, hash, timestampMs: block.header.timestampMs, genesisHash, header, signature, lowestBlock };
-      onApplied(block);
     },
   };
 }

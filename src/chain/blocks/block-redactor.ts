@@ -69,11 +69,10 @@ export function createBlockRedactor(access: ReadAccess, maxCacheBytes: number): 
   return {
     async block(stored, identity) {
       const { block } = stored;
-      const { each, all } = await subjectsOf(stored);
-      const readable = await access.readable(all, identity);
-      const isReadable = (subject: string | undefined): boolean => subject === undefined || readable.has(subject);
-      const transactions = block.transactions.map((one, i) => (isReadable(each[i]) ? one : withhold(one)));
-      return { content: { ...block, transactions }, isPublic: all.length === 0 };
+      const subjects = await subjectsOf(stored);
+      const isReadable = await areReadable(subjects, identity);
+      const transactions = block.transactions.map((one, i) => (isReadable[i]! ? one : withhold(one)));
+      return { content: { ...block, transactions }, isPublic: subjects.every((subject) => subject === undefined) };
     },
 
     async body(body, identity) {
@@ -94,31 +93,18 @@ function withhold({ body }: Transaction): Transaction {
   return create(TransactionSchema, { withheldHash: sha256(body) });
 }
 
-/** Subjects of a block's transactions. */
-interface Subjects {
-  /** Subject of each transaction; undefined if it is public. */
-  readonly each: readonly (string | undefined)[];
-  /** Distinct subjects. */
-  readonly all: readonly string[];
-}
-
 /** Approximate cache size of a block, and of each of its transactions, in bytes. */
 const blockBytes = 500;
 const subjectBytes = 80;
 
-/** Creates the function that determines the subjects of a block, with a cache. */
-function cacheSubjects(access: ReadAccess, maxCacheBytes: number): (stored: StoredBlock) => Promise<Subjects> {
-  const cache = new LRUCache<string, Subjects>({
+/** Creates the function that determines the subject of each transaction of a block, with a cache. */
+function cacheSubjects(access: ReadAccess, maxCacheBytes: number) {
+  const cache = new LRUCache<string, readonly (string | undefined)[]>({
     maxSize: maxCacheBytes,
-    sizeCalculation: ({ each }) => blockBytes + subjectBytes * each.length,
+    sizeCalculation: (subjects) => blockBytes + subjectBytes * subjects.length,
   });
-  return async ({ hash, block }) => {
-    const known = cache.get(hash);
-    if (known !== undefined) {
-      return known;
-    }
-    const each = await mapYielding(block.transactions, ({ body }) => access.subjectOf(body));
-    const subjects = { each, all: [...new Set(each.filter((subject) => subject !== undefined))] };
+  return async ({ hash, block }: StoredBlock): Promise<readonly (string | undefined)[]> => {
+    const subjects = cache.get(hash) ?? (await mapYielding(block.transactions, ({ body }) => access.subjectOf(body)));
     cache.set(hash, subjects);
     return subjects;
   };
