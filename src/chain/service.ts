@@ -14,7 +14,6 @@ import type { BlockRedactor } from "./blocks/block-redactor.js";
 import { noLatestBlock, blockZero, checkRetained, readRetained, noBlockYet } from "./blocks/retained-blocks.js";
 import type { HeadStatements } from "./writer/head-statements.js";
 import { createListReads } from "./blocks/lists.js";
-import type { Listings } from "./blocks/listing-store.js";
 import type { ChainStore } from "./blocks/store.js";
 import type { BlockId, BlockSize, TransactionStatusInfo } from "./blocks/store-types.js";
 import { maxTransactionBytes } from "./transactions/transaction.js";
@@ -73,20 +72,7 @@ export function createChainService(
     submit(transaction: Transaction, address: string): Promise<string>;
   },
   heads: Pick<HeadStatements, "latestSignedHead">,
-  store: Pick<
-    ChainStore,
-    | (
-        | "block"
-        | "lowestBlock"
-        | "blockSize"
-        | "transaction"
-        | "transactionStatus"
-        | "oldestPending"
-        | "pending"
-        | "lastNonce"
-      )
-    | keyof Listings
-  >,
+  store: ChainStore,
   redactor: BlockRedactor,
 ): Implementation<typeof ChainService> {
   const reads = createBlockReads(store, redactor);

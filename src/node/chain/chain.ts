@@ -48,14 +48,6 @@ export interface NodeChainDeps {
   readonly snapshots: Pick<Snapshots, "createIfDue">;
 }
 
-/** Pending transactions of a node. */
-export interface NodePool {
-  /** Mempool; undefined for a node that does not write. */
-  readonly mempool: Mempool | undefined;
-  /** Read access to the mempool: in memory on a writer, in the database on other nodes. */
-  readonly view: MempoolView;
-}
-
 /** Chain of a node and the state that its blocks change. */
 export interface NodeChain {
   readonly chain: Chain;
@@ -63,6 +55,12 @@ export interface NodeChain {
   readonly written: WritableChain | undefined;
   readonly pool: NodePool;
   readonly data: ChainData;
+}
+
+/** Mempool of a node that writes, and reads of it: in memory on a writer, in the database on other nodes. */
+export interface NodePool {
+  readonly mempool: Mempool | undefined;
+  readonly view: MempoolView;
 }
 
 /** Dependencies of a chain that another process writes. */

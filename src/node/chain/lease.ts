@@ -15,18 +15,9 @@ import type { NodeCore } from "../lifecycle/core.js";
 const renewEveryMs = leaseMs / 3;
 
 /** Writer lease of a running node. */
-export interface NodeLease {
-  readonly fence: Fence;
-  /** Returns true if this node may write, as far as it knows. */
-  readonly isHeld: () => boolean;
-  /**
-   * Sets the function that renews the lease. The function also confirms that the database is in the state that the node
-   * expects.
-   */
-  renewBy(confirm: () => Promise<void>): void;
-}
+export type NodeLease = Awaited<ReturnType<typeof openLease>>;
 
-export interface NodeLeaseDeps {
+interface NodeLeaseDeps {
   readonly database: Database;
   readonly key: NodeKey;
   readonly chainHealth: SharedSubsystem;
@@ -42,7 +33,7 @@ export interface NodeLeaseDeps {
 export async function openLease(
   core: Pick<NodeCore, "config" | "lifecycle" | "log" | "onShutdown" | "subsystems">,
   deps: NodeLeaseDeps,
-): Promise<NodeLease> {
+) {
   const { log, onShutdown, lifecycle } = core;
   const { database, key } = deps;
   const store = createWriterLeaseStore(database);
@@ -85,7 +76,7 @@ function renewPeriodically(
   { database, chainHealth }: Pick<NodeLeaseDeps, "database" | "chainHealth">,
   heldLease: HeldLease,
   logHolder: () => Promise<void>,
-): NodeLease {
+) {
   let renewedMs = performance.now();
   let reported: string | undefined;
   let confirm: () => Promise<void> = () => Promise.resolve();
@@ -131,9 +122,14 @@ function renewPeriodically(
     await renewal;
   });
   return {
-    fence,
+    fence: fence as Fence,
+    /** Returns true if this node may write, as far as it knows. */
     isHeld: () => reported === undefined,
-    renewBy(renewLease) {
+    /**
+     * Sets the function that renews the lease. The function also confirms that the database is in the state that the
+     * node expects.
+     */
+    renewBy(renewLease: () => Promise<void>): void {
       confirm = renewLease;
     },
   };

@@ -5,31 +5,22 @@ import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { StartError } from "../../base/errors/start-error.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import { describeHolder, acquireIfFree } from "../../chain/writer/writer-lease.js";
-import { createWriterLeaseStore, type HeldLease, renewLease, leaseMs } from "../../chain/writer/writer-lease-store.js";
+import { createWriterLeaseStore, type HeldLease, renewLease } from "../../chain/writer/writer-lease-store.js";
 import type { Database } from "../../db/queries/database.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** Interval in milliseconds at which a standby polls the writer lease. */
+/** Interval in milliseconds at which a standby polls the writer lease, and renews it until a writer replaces it. */
 const pollIntervalMs = 1_000;
-/** Interval in milliseconds at which a standby renews its lease until a writer replaces it. */
-const renewEveryMs = leaseMs / 3;
-
-/** Takeover that a standby waits for. */
-export interface Standby {
-  /** Writer lease, once this node has acquired it; undefined if the node stops before that. Set only on a standby. */
-  readonly takeoverLease: Promise<HeldLease | undefined> | undefined;
-}
-
 /**
  * Waits for the writer lease. Once acquired, the lease is renewed until the node stops, so that no other node acquires
- * it before the new writer starts.
+ * it before the new writer starts. `takeoverLease` resolves to undefined if the node stops before that.
  *
  * @throws StartError if the node could not write to the database.
  */
 export async function startStandby(
   { log, onShutdown, subsystems }: Pick<NodeCore, "log" | "onShutdown" | "subsystems">,
   { database, key }: { readonly database: Database; readonly key: NodeKey },
-): Promise<Standby> {
+) {
   const store = createWriterLeaseStore(database);
   await checkWritePermission(database);
   subsystems.set("chain", {
@@ -39,32 +30,26 @@ export async function startStandby(
   const takeoverLease = new Promise<HeldLease | undefined>((resolve) => (resolveLease = resolve));
   let acquired: HeldLease | undefined;
 
-  const polls = startPeriodicTask(
-    async () => {
-      if (acquired !== undefined) {
-        return;
-      }
-      const lease = await store.read();
-      acquired = await acquireIfFree({ store, identity: key.publicKey, isAlone: false }, lease);
-      if (acquired !== undefined) {
-        log.warn({ subsystem: "chain" }, `${describeHolder(lease)} is gone; this node takes over as the writer`);
-        resolveLease(acquired);
-      }
-    },
-    pollIntervalMs,
-    (error) => log.warn({ subsystem: "chain", err: error }, "The writer lease cannot be read"),
-  );
-  const renewals = startPeriodicTask(
-    async () => {
-      if (acquired !== undefined) {
-        await database.transaction((db) => renewLease(db, acquired!));
-      }
-    },
-    renewEveryMs,
-    (error) => log.warn({ subsystem: "chain", err: error }, "The writer lease cannot be renewed"),
-  );
+  async function poll(): Promise<void> {
+    if (acquired !== undefined) {
+      const held = acquired;
+      await database.transaction((db) => renewLease(db, held));
+      return;
+    }
+    const lease = await store.read();
+    acquired = await acquireIfFree({ store, identity: key.publicKey, isAlone: false }, lease);
+    if (acquired !== undefined) {
+      log.warn({ subsystem: "chain" }, `${describeHolder(lease)} is gone; this node takes over as the writer`);
+      resolveLease(acquired);
+    }
+  }
+
+  const polls = startPeriodicTask(poll, pollIntervalMs, (error) => {
+    const verb = acquired === undefined ? "read" : "renewed";
+    log.warn({ subsystem: "chain", err: error }, `The writer lease cannot be ${verb}`);
+  });
   onShutdown("the lease monitor", async () => {
-    await Promise.all([polls.stop(), renewals.stop()]);
+    await polls.stop();
     resolveLease(acquired);
   });
   return { takeoverLease };
