@@ -10,7 +10,7 @@ import { batch } from "../../db/rows/batch.js";
 import { inChunks } from "../../db/rows/chunks.js";
 import type { DatabasePart } from "../../db/queries/database.js";
 import { tryWrite } from "../../db/rows/write-probe.js";
-import type { PendingEntry, Removals, TransactionStatusInfo } from "./store-types.js";
+import type { PendingEntry, Rejection, TransactionStatusInfo } from "./store-types.js";
 
 /** Limit on stored rejections; the oldest are deleted first. */
 const maxRejected = 200_000;
@@ -100,8 +100,14 @@ export function createMempoolStore({ read, transaction }: DatabasePart) {
       return found;
     },
 
-    /** Removes transactions and records rejections, atomically. */
-    async remove({ included, rejected }: Removals): Promise<void> {
+    /** Removes transactions, those in blocks by hash, and records rejections, atomically. */
+    async remove({
+      included,
+      rejected,
+    }: {
+      readonly included: readonly string[];
+      readonly rejected: readonly Rejection[];
+    }): Promise<void> {
       const hashes = [...included, ...rejected.map(({ hash }) => hash)];
       const rows = rejected.map(({ hash, reason, rejectedMs, expiresMs }) => ({
         ...{ hash, reason, rejected_ms: rejectedMs, expires_ms: expiresMs },

@@ -67,27 +67,6 @@ export interface PendingEntry extends PendingSummary {
   readonly afterNonce: bigint | undefined;
 }
 
-/** Transaction of the mempool. */
-export interface PendingTransaction {
-  readonly hash: string;
-  readonly transaction: Transaction;
-}
-
-/** Transaction to relay. */
-export interface RelayedTransaction extends PendingTransaction {
-  /** Same as `afterNonce` of {@link PendingEntry}, and takes into account what is pending on this node. */
-  readonly afterNonce: bigint | undefined;
-}
-
-/** Kind of node that transactions are relayed to. */
-export type RelayTarget = "authority" | "peer";
-
-/** Size of the mempool, or of one source's or sender's usage. */
-export interface MempoolSize {
-  readonly count: number;
-  readonly bytes: number;
-}
-
 /** Record of a transaction that can never be included. */
 export interface Rejection {
   readonly hash: string;
@@ -95,13 +74,6 @@ export interface Rejection {
   readonly rejectedMs: number;
   /** Expiry of the transaction; the rejection is retained at least until then. */
   readonly expiresMs: number;
-}
-
-/** Transactions that leave the mempool. */
-export interface Removals {
-  /** Hashes of transactions that are in a block. */
-  readonly included: readonly string[];
-  readonly rejected: readonly Rejection[];
 }
 
 /** Reads of pending transactions and of transaction status. */
@@ -122,20 +94,15 @@ export interface GenesisBlock {
 }
 
 /**
- * Reason why the node must not write. `lease`: another node holds the writer lease. `latest`: the latest block in the
- * database differs from the one that this node knows. `files`: database files were moved or replaced.
- */
-export type FenceReason = "lease" | "latest" | "files";
-
-/**
  * Error of a write that the fence rejects. Its message is for the operator; clients get the error of an unavailable
- * database.
+ * database. Reason `lease`: another node holds the writer lease. `latest`: the latest block in the database differs from
+ * the one that this node knows. `files`: database files were moved or replaced.
  */
 export class FencedError extends Error {
   override readonly name = "FencedError";
 
   constructor(
-    readonly reason: FenceReason,
+    readonly reason: "lease" | "latest" | "files",
     message: string,
   ) {
     super(message);

@@ -6,8 +6,8 @@
 import type { TransactionBody } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { createTokenBuckets } from "../../base/limits/token-buckets.js";
 import { RpcError } from "../../rpc/errors.js";
-import type { MempoolIndex } from "./mempool-index.js";
-import type { MempoolSize, PendingEntry } from "../blocks/store-types.js";
+import type { MempoolIndex, MempoolSize } from "./mempool-index.js";
+import type { PendingEntry } from "../blocks/store-types.js";
 import { maxTransactionBytes, type VerifiedTransaction } from "../transactions/transaction.js";
 
 /** Source of a transaction. */

@@ -6,7 +6,16 @@
  */
 import { createLruCache } from "../../base/caches/lru-cache.js";
 import { createFairQueue, type QueuedTransaction, type SelectionLimits } from "./fair-queue.js";
-import type { MempoolSize, PendingEntry, RelayTarget } from "../blocks/store-types.js";
+import type { PendingEntry } from "../blocks/store-types.js";
+
+/** Size of the mempool, or of one source's or sender's usage. */
+export interface MempoolSize {
+  readonly count: number;
+  readonly bytes: number;
+}
+
+/** Kind of node that transactions are relayed to. */
+export type RelayTarget = "authority" | "peer";
 
 /** Limit in milliseconds on the time that a transaction waits for its predecessor, from its arrival on. */
 export const maxPredecessorWaitMs = 30_000;
@@ -30,10 +39,7 @@ export interface IndexEntry extends Omit<PendingEntry, "afterNonce">, QueuedTran
 /** Reason for which a transaction leaves the mempool. */
 export type RemovalCause = "included" | "rejected" | "expired";
 
-interface Usage {
-  count: number;
-  bytes: number;
-}
+type Usage = { -readonly [Name in keyof MempoolSize]: number };
 
 const never: Readonly<Record<RelayTarget, number>> = { authority: -Infinity, peer: -Infinity };
 

@@ -2,6 +2,7 @@
  * Mempool of a node that writes. Transactions are stored on admission; memory holds an index without their bytes. Only
  * this process writes to the mempool.
  */
+import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { type SelectionLimits, inPortions } from "./fair-queue.js";
 import { createAdmission, fractionOfPool, type RatesPerMinute, type TransactionSource } from "./mempool-admission.js";
 import { createIntake } from "./mempool-intake.js";
@@ -10,18 +11,13 @@ import {
   type IndexEntry,
   lacksPredecessor,
   maxPredecessorWaitMs,
+  type RelayTarget,
   type RemovalCause,
   unlessIncluded,
 } from "./mempool-index.js";
 import { findTransactionStatus } from "../blocks/mempool-store.js";
 import type { ChainStore } from "../blocks/store.js";
-import type {
-  MempoolView,
-  PendingTransaction,
-  Rejection,
-  RelayedTransaction,
-  RelayTarget,
-} from "../blocks/store-types.js";
+import type { MempoolView, Rejection } from "../blocks/store-types.js";
 
 export interface MempoolDeps {
   readonly store: Pick<ChainStore, "mempool" | "blockOf" | "included" | "lastNonce">;
@@ -101,9 +97,9 @@ export async function openMempool(deps: MempoolDeps) {
   }
 
   /** Reads transactions that are still pending. Rejects those whose stored bytes were changed by another process. */
-  async function read(entries: readonly IndexEntry[]): Promise<PendingTransaction[]> {
+  async function read(entries: readonly IndexEntry[]) {
     const stored = await store.readPending(entries.map(({ hash }) => hash));
-    const transactions: PendingTransaction[] = [];
+    const transactions: { readonly hash: string; readonly transaction: Transaction }[] = [];
     const unreadable = new Map<string, string>();
     for (const { hash } of entries.filter((entry) => index.get(entry.hash) !== undefined)) {
       const transaction = stored.get(hash);
@@ -184,7 +180,7 @@ export async function openMempool(deps: MempoolDeps) {
     lowerAfterNonce: index.lowerAfterNonce,
 
     /** Yields the next transactions for a block in fair order, in small groups. Skips those that left meanwhile. */
-    async *candidates(limits: SelectionLimits): AsyncGenerator<readonly PendingTransaction[], void> {
+    async *candidates(limits: SelectionLimits) {
       const now = monotonicMs();
       const isAfter = createIsAfter();
       const selected = index.select(
@@ -200,11 +196,7 @@ export async function openMempool(deps: MempoolDeps) {
      * Returns the next transactions to relay to a kind of node, in fair order. Skips those relayed to it since
      * `relayedBeforeMs`, and deferred ones with all later ones of their senders.
      */
-    async toRelay(
-      to: RelayTarget,
-      relayedBeforeMs: number,
-      limits: SelectionLimits,
-    ): Promise<readonly RelayedTransaction[]> {
+    async toRelay(to: RelayTarget, relayedBeforeMs: number, limits: SelectionLimits) {
       const now = monotonicMs();
       const isAfter = createIsAfter();
       const selected = index.select(
