@@ -1,6 +1,6 @@
 /** Measures a node against bare servers that respond with the same bytes, and against another build of the node. */
-import { type Load, measureInTurns, type Measurement } from "./load.js";
-import type { Result, Row } from "./row.js";
+import { httpLoad, type Load, measureInTurns, type Measurement } from "./load.js";
+import type { BenchSettings, Result, Row } from "./row.js";
 import type { BareAnswers } from "./bare-server.js";
 import { type ServerProcess, startBare } from "./server-process.js";
 import { median, ratioOfRounds } from "./statistics.js";
@@ -27,19 +27,20 @@ export interface Builds {
   readonly before?: ServerProcess | undefined;
 }
 
-/** Measures the node and one bare HTTP server, which responds to each path with the given bytes. */
-export async function compare(
-  subject: { readonly answers: Readonly<Record<string, Uint8Array>>; readonly bareLoad?: Load } & Omit<
-    Subject,
-    "baselines"
-  >,
+/** Measures reads of a node, each against a bare HTTP server that responds with the same bytes to the path. */
+export async function compareReads(
+  subjects: readonly (readonly [name: string, path: string, load: Load])[],
   node: ServerProcess,
-  rounds: number,
-  seconds: number,
-): Promise<Row> {
-  const { answers, bareLoad, load } = subject;
-  const baselines: Baseline[] = [{ kind: "http", answers, load: bareLoad ?? load }];
-  return (await compareBuilds({ ...subject, baselines }, { after: node }, rounds, seconds))[0]!;
+  { rounds, seconds, say }: BenchSettings,
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const [name, path, load] of subjects) {
+    say(name);
+    const answers = { [path]: await httpAnswer(node.port, path) };
+    const baselines: Baseline[] = [{ kind: "http", answers, load: httpLoad(path) }];
+    rows.push(...(await compareBuilds({ name, load, baselines }, { after: node }, rounds, seconds)));
+  }
+  return rows;
 }
 
 /** Measures builds and bare servers alternately in each round. Returns a row of medians for each baseline. */

@@ -86,8 +86,8 @@ export async function startFront(
 }
 
 /** Starts a bare server. */
-export async function startBare(answers: BareAnswers): Promise<ServerProcess> {
-  return await startWith("bare-server.js", answers);
+export async function startBare({ kind, answers }: BareAnswers): Promise<ServerProcess> {
+  return await startWith("bare-server.js", { kind, answers });
 }
 
 /** Starts a script that listens after it has received its responses. */

@@ -14,7 +14,7 @@ import { readLeaves } from "../../src/storage/stores/program-state-store.js";
 import { addProgramTables } from "../../src/storage/stores/program-tables-store.js";
 import { authority, makeHome } from "./blocks.js";
 import { foldName } from "../../src/storage/programs/programs.js";
-import { compare, httpAnswer } from "./compare.js";
+import { compareReads } from "./compare.js";
 import { httpLoad, type Load, randomLoad } from "./load.js";
 import { commitToLoaded, plantLeaves } from "./loaded-state.js";
 import { probeHealth } from "./prober.js";
@@ -36,7 +36,7 @@ const ownerOf = (i: number): string => `0x${(i % owners).toString(16).padStart(6
 
 /** Loads the programs, and measures. */
 export async function benchStore(bench: BenchSettings): Promise<Row[]> {
-  const { directory, programs, rounds, seconds, say } = bench;
+  const { directory, programs, seconds, say } = bench;
   const { dir, flags, url } = await makeHome(join(directory, "store"));
   const key = await loadNodeKey(nodeKeyPath(dir));
   const loadStart = performance.now();
@@ -63,11 +63,7 @@ export async function benchStore(bench: BenchSettings): Promise<Row[]> {
       ["search, one hit", `${base}/search?q=%20${rare}`, httpLoad(`${base}/search?q=%20${rare}`)],
       ["search, no hit", `${base}/search?q=zzzzzz`, httpLoad(`${base}/search?q=zzzzzz`)],
     ];
-    for (const [name, path, load] of subjects) {
-      say(name);
-      const answers = { [path]: await httpAnswer(node.port, path) };
-      rows.push(await compare({ name, answers, load, bareLoad: httpLoad(path) }, node, rounds, seconds));
-    }
+    rows.push(...(await compareReads(subjects, node, bench)));
     say("/health while blocks are applied and searches run");
     rows.push(await healthUnderWork(node, key, Math.max(5, 2 * seconds)));
     rows.push({

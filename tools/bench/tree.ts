@@ -21,7 +21,7 @@ import { maxLeaves } from "../../src/zk/merkle-tree.js";
 import { appendLeaves, createTreeChanges } from "../../src/zk/tree-store.js";
 import { fieldOrder, toHex, treeDepth } from "../../src/zk/poseidon.js";
 import { createZkThreads, type ZkThreads } from "../../src/zk/worker-pool.js";
-import { compare, httpAnswer } from "./compare.js";
+import { compareReads } from "./compare.js";
 import { authority, makeHome } from "./blocks.js";
 import { genesisOf, testKey } from "../../test/helpers/chain/keys.js";
 import { commit, signZk } from "../../test/helpers/chain/transactions.js";
@@ -52,7 +52,7 @@ export async function benchTree(bench: BenchSettings): Promise<Row[]> {
 }
 
 async function benchWith(workerPool: ZkThreads, bench: BenchSettings): Promise<Row[]> {
-  const { directory, rounds, seconds, say } = bench;
+  const { directory, say } = bench;
   const leaves = Math.min(bench.leaves, maxLeaves - 5 * largeBlock);
   // Another key of two authorities, so that the node does not produce blocks itself.
   const authorities = [authority, testKey(2)] as const;
@@ -77,11 +77,7 @@ async function benchWith(workerPool: ZkThreads, bench: BenchSettings): Promise<R
       ["nullifier, cold", spent, randomLoad(() => `/zk/nullifier/${toHex(leafOf(randomIndex(2 * nullifiers)))}`)],
     ];
     const rows = [...grown.rows];
-    for (const [name, path, load] of subjects) {
-      say(name);
-      const answers = { [path]: await httpAnswer(node.port, path) };
-      rows.push(await compare({ name, answers, load, bareLoad: httpLoad(path) }, node, rounds, seconds));
-    }
+    rows.push(...(await compareReads(subjects, node, bench)));
     say("a block of 10,000 commitments, and /health meanwhile");
     rows.push(await applyFullBlock(node, dir, grown.leafCount, grown.peaks, workerPool));
     rows.push({

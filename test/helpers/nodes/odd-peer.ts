@@ -136,9 +136,6 @@ export async function startOddPeer(t: Teardown, odd: OddPeer): Promise<{ readonl
   return state;
 }
 
-/** A client of the internal port of a node, with its own key. */
-export type Stranger = ReturnType<typeof connectStranger>;
-
 /** The values of a handshake that a test sets. */
 interface HandshakeFields extends Pick<NodeInfo, "identity" | "challenge" | "connectionString" | "status"> {
   readonly endpoint: string;
@@ -147,7 +144,7 @@ interface HandshakeFields extends Pick<NodeInfo, "identity" | "challenge" | "con
   readonly signer?: TestKey;
 }
 
-/** Creates a client that connects on its first call. */
+/** Creates a client of the internal port of a node, with its own key, that connects on its first call. */
 export function connectStranger(t: Teardown, port: number, key: TestKey) {
   const { cert, key: privateKey } = createCertificate(key.privateKey);
   const { close, ...calls } = callsOver(

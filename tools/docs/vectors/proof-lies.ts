@@ -39,14 +39,21 @@ export interface Lie extends ProofCase {
 }
 
 /** Creates a valid response with one change. */
-function lie(flaw: ProofFlaw, why: string, question: Question, change: (answer: GetProofResponse) => void): Lie {
+function lie(flaw: ProofFlaw, why: string, question: Question, change?: (answer: GetProofResponse) => void): Lie {
   const answer = clone(GetProofResponseSchema, answerTo(question));
-  change(answer);
+  change?.(answer);
   return { flaw, why, question, answer };
 }
 
 const title: Question = { storageAddress: addresses.notes, fields: ["title"] };
 const absent: Question = { storageAddress: addresses.notes, fields: ["subtitle"] };
+const tags: Question = { ...title, fields: ["tags"] };
+const both: Question = { ...title, fields: ["title", "tags"] };
+const ofAlice: Question = { senders: [alice.publicKey] };
+const ofSpent: Question = { nullifiers: [spent] };
+const ofUnspent: Question = { nullifiers: [unspent] };
+const ofTree: Question = { withCommitments: true };
+const ofBytes: Question = { storageAddress: addresses.bytes, withDocument: true };
 const whole: Question = { storageAddress: addresses.notes, withDocument: true, withMetadata: true };
 
 const stateOf = ({ program }: GetProofResponse): ProgramState => program!.state.value as ProgramState;
@@ -67,42 +74,24 @@ const values = (): Readonly<Record<string, Lie>> => ({
   "the value of a field is written otherwise": lie(
     "path",
     "Values are what was written, letter by letter.",
-    {
-      ...title,
-      fields: ["tags"],
-    },
+    tags,
     (answer) => {
       objectOf(answer).fields[0]!.field!.value = '[1, "two"]';
     },
   ),
-  "the values of two fields are swapped": lie(
-    "path",
-    "A value is that of one key.",
-    { ...title, fields: ["title", "tags"] },
-    (answer) => {
-      const [one, other] = objectOf(answer).fields;
-      [one!.field, other!.field] = [other!.field, one!.field];
-    },
-  ),
-  "the fields come in another order": lie(
-    "missing",
-    "Each stands where it was asked for.",
-    { ...title, fields: ["title", "tags"] },
-    (answer) => {
-      objectOf(answer).fields.reverse();
-    },
-  ),
-  "another field is proved": lie("missing", "That one was not asked for.", title, (answer) => {
-    objectOf(answer).fields = objectOf(answerTo({ ...title, fields: ["tags"] })).fields;
+  "the values of two fields are swapped": lie("path", "A value is that of one key.", both, (answer) => {
+    const [one, other] = objectOf(answer).fields;
+    [one!.field, other!.field] = [other!.field, one!.field];
   }),
-  "the document has another number of its fields proved": lie(
-    "missing",
-    "Both were asked for.",
-    { ...title, fields: ["title", "tags"] },
-    (answer) => {
-      objectOf(answer).fields.pop();
-    },
-  ),
+  "the fields come in another order": lie("missing", "Each stands where it was asked for.", both, (answer) => {
+    objectOf(answer).fields.reverse();
+  }),
+  "another field is proved": lie("missing", "That one was not asked for.", title, (answer) => {
+    objectOf(answer).fields = objectOf(answerTo(tags)).fields;
+  }),
+  "the document has another number of its fields proved": lie("missing", "Both were asked for.", both, (answer) => {
+    objectOf(answer).fields.pop();
+  }),
   "the document has other space": lie("value", "It is not the text that was hashed.", whole, (answer) => {
     stateOf(answer).data = JSON.stringify(JSON.parse(data.notes));
   }),
@@ -112,14 +101,9 @@ const values = (): Readonly<Record<string, Lie>> => ({
   "the document is no JSON": lie("value", "No document is.", whole, (answer) => {
     stateOf(answer).data = '{"title": "Hello"';
   }),
-  "bytes are others": lie(
-    "value",
-    "Their hash is another, too.",
-    { storageAddress: addresses.bytes, withDocument: true },
-    (answer) => {
-      stateOf(answer).data = '"AP+A/w=="';
-    },
-  ),
+  "bytes are others": lie("value", "Their hash is another, too.", ofBytes, (answer) => {
+    stateOf(answer).data = '"AP+A/w=="';
+  }),
   "the metadata are others": lie("value", "Their hash is another, too.", whole, (answer) => {
     stateOf(answer).metadata = '{"version": "2.0" }';
   }),
@@ -140,18 +124,18 @@ const values = (): Readonly<Record<string, Lie>> => ({
   "the commitment tree has another number of leaves": lie(
     "path",
     "The number is hashed with the root.",
-    { withCommitments: true },
+    ofTree,
     (answer) => {
       (answer.commitments!.state.value as { leafCount: number }).leafCount = 4;
     },
   ),
-  "a nullifier was spent in another block": lie("path", "The number is hashed.", { nullifiers: [spent] }, (answer) => {
+  "a nullifier was spent in another block": lie("path", "The number is hashed.", ofSpent, (answer) => {
     answer.nullifiers[0]!.blockNumber = 4n;
   }),
   "the hash of the spending transaction is in upper case": lie(
     "malformed",
     "Hashes have one form.",
-    { nullifiers: [spent] },
+    ofSpent,
     (answer) => {
       const proof = answer.nullifiers[0]!;
       proof.transactionHash = `0x${proof.transactionHash!.slice(2).toUpperCase()}`;
@@ -180,25 +164,15 @@ const absences = (): Readonly<Record<string, Lie>> => ({
   "a program that is there is not": lie("path", "The way to it ends at its leaf.", title, (answer) => {
     answer.program!.state = { case: undefined };
   }),
-  "a spent nullifier is unspent": lie("path", "The way to it ends at its leaf.", { nullifiers: [spent] }, (answer) => {
+  "a spent nullifier is unspent": lie("path", "The way to it ends at its leaf.", ofSpent, (answer) => {
     Object.assign(answer.nullifiers[0]!, { blockNumber: undefined, transactionHash: undefined });
   }),
-  "an unspent nullifier is spent": lie(
-    "path",
-    "No such leaf is under the root.",
-    { nullifiers: [unspent] },
-    (answer) => {
-      Object.assign(answer.nullifiers[0]!, { blockNumber: 3n, transactionHash: sha256("a transaction") });
-    },
-  ),
-  "a sender has sent nothing": lie(
-    "path",
-    "The way to it ends at its leaf.",
-    { senders: [alice.publicKey] },
-    (answer) => {
-      answer.senders[0]!.state = { case: undefined };
-    },
-  ),
+  "an unspent nullifier is spent": lie("path", "No such leaf is under the root.", ofUnspent, (answer) => {
+    Object.assign(answer.nullifiers[0]!, { blockNumber: 3n, transactionHash: sha256("a transaction") });
+  }),
+  "a sender has sent nothing": lie("path", "The way to it ends at its leaf.", ofAlice, (answer) => {
+    answer.senders[0]!.state = { case: undefined };
+  }),
   "one nullifier is passed over": lie("missing", "Both were asked for.", { nullifiers: [spent, unspent] }, (answer) => {
     answer.nullifiers.pop();
   }),
@@ -216,18 +190,13 @@ const places = (): Readonly<Record<string, Lie>> => ({
       Object.assign(answer.program!, own(answerTo({ storageAddress: addresses.spaced, fields: ["title"] }).program));
     },
   ),
-  "the right proof of another nullifier": lie(
-    "missing",
-    "That one was not asked for.",
-    { nullifiers: [unspent] },
-    (answer) => {
-      answer.nullifiers = answerTo({ nullifiers: [sha256("any other")] }).nullifiers;
-    },
-  ),
+  "the right proof of another nullifier": lie("missing", "That one was not asked for.", ofUnspent, (answer) => {
+    answer.nullifiers = answerTo({ nullifiers: [sha256("any other")] }).nullifiers;
+  }),
   "the right proof of another sender, under the key that was asked for": lie(
     "path",
     "The tree's key is made of the sender's.",
-    { senders: [alice.publicKey] },
+    ofAlice,
     (answer) => {
       answer.senders[0]!.path = answerTo({ senders: [stranger] }).senders[0]!.path;
     },
@@ -341,7 +310,7 @@ const ages = (): Readonly<Record<string, Lie>> => {
   const nowSaid = { number, hash, genesisHash: network.hash, timestampMs: BigInt(nowMs - 10_000) };
   return {
     "an old head": {
-      ...lie("age", "Nobody has said for too long that it is the newest.", title, () => undefined),
+      ...lie("age", "Nobody has said for too long that it is the newest.", title),
       nowMs: nowMs + maxAgeS * 1000,
     },
     "an old head, which nobody ever said to be the newest": saying(
@@ -355,28 +324,23 @@ const ages = (): Readonly<Record<string, Lie>> => {
       stateLatest(blocks.newest, BigInt(nowMs + 1000 + maxAgeS * 1000)),
     ),
     "a block before one that was seen": {
-      ...lie("rollback", "What was added since is left out.", title, () => undefined),
+      ...lie("rollback", "What was added since is left out.", title),
       seen: blocks.withoutHead,
     },
     "another block of the number that was seen": {
-      ...lie("fork", "Authorities have signed two blocks of one number.", title, () => undefined),
+      ...lie("fork", "Authorities have signed two blocks of one number.", title),
       seen: { number, hash: sha256("another block 7") },
     },
     "block 0, where another was seen": {
-      ...lie("rollback", "What was added since is left out.", title, () => undefined),
+      ...lie("rollback", "What was added since is left out.", title),
       answer: answerTo(title, blocks.genesis),
       seen: blocks.first,
     },
     "block 0, of which nobody says that it is the newest": {
-      ...lie("missing", "It is signed by nobody.", title, () => undefined),
+      ...lie("missing", "It is signed by nobody.", title),
       answer: { ...answerTo(title, blocks.genesis), head: undefined },
     },
-    "another block than the one that was asked for": lie(
-      "missing",
-      "Block 5 was.",
-      { ...title, block: 5n },
-      () => undefined,
-    ),
+    "another block than the one that was asked for": lie("missing", "Block 5 was.", { ...title, block: 5n }),
     "no authority says that it is the newest": saying("signature", "Carol is none.", signHead(carol, nowSaid)),
     "the statement is signed in the name of an authority": saying(
       "signature",
