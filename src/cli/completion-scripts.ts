@@ -4,20 +4,17 @@ import type { Command, Option } from "commander";
 interface Suggestion {
   readonly word: string;
   readonly description: string;
+  /** Value of a flag, if the shell can complete it: a path, or one of several words. */
+  readonly value?: Value;
 }
 
-/** Flag that takes a value. */
-interface ValueFlag {
-  readonly flag: string;
-  readonly value: "file" | "directory" | readonly string[];
-}
+type Value = "file" | "directory" | readonly string[];
 
 interface CommandContext {
   /** Command with its parents, such as `storage create`; empty for the program itself. */
   readonly path: string;
   readonly words: readonly Suggestion[];
   readonly flags: readonly Suggestion[];
-  readonly values: readonly ValueFlag[];
   /** True if a file may come next as well. */
   readonly acceptsFile: boolean;
 }
@@ -29,34 +26,27 @@ export function completionScript(shell: keyof typeof generators, program: Comman
 }
 
 function listContexts(command: Command, names: readonly string[]): CommandContext[] {
-  const options = command.createHelp().visibleOptions(command);
+  const { commands, registeredArguments: args } = command;
+  const choices = args.flatMap(({ argChoices = [] }) => argChoices);
   const context = {
     path: names.join(" "),
     words: [
-      ...command.commands.map((subcommand) => ({ word: subcommand.name(), description: subcommand.description() })),
-      ...command.registeredArguments.flatMap(({ argChoices = [] }) =>
-        argChoices.map((word) => ({ word, description: "" })),
-      ),
+      ...commands.map((subcommand) => ({ word: subcommand.name(), description: subcommand.description() })),
+      ...choices.map((word) => ({ word, description: "" })),
     ],
-    flags: options.map((option) => ({ word: option.long!, description: option.description })),
-    values: options.flatMap(readValue),
-    acceptsFile: command.registeredArguments.some((argument) => argument.name() === "FILE"),
+    flags: command
+      .createHelp()
+      .visibleOptions(command)
+      .map((option) => ({ word: option.long!, description: option.description, value: valueOf(option) })),
+    acceptsFile: args.some((argument) => argument.name() === "FILE"),
   };
-  return [
-    context,
-    ...command.commands.flatMap((subcommand) => listContexts(subcommand, [...names, subcommand.name()])),
-  ];
+  const ofSubcommands = commands.map((subcommand) => listContexts(subcommand, [...names, subcommand.name()]));
+  return [context, ...ofSubcommands.flat()];
 }
 
-/** Returns the flag if the shell can complete its value: a choice, a file or a directory. */
-function readValue({ long, flags, argChoices }: Option): ValueFlag[] {
-  const placeholder = /<(.+)>/.exec(flags)?.[1];
-  if (argChoices !== undefined) {
-    return [{ flag: long!, value: argChoices }];
-  }
-  return placeholder === "FILE" || placeholder === "DIR" || placeholder === "PATH"
-    ? [{ flag: long!, value: placeholder === "DIR" ? "directory" : "file" }]
-    : [];
+function valueOf({ flags, argChoices }: Option): Value | undefined {
+  const placeholder = /<(.+)>/.exec(flags)?.[1] ?? "";
+  return argChoices ?? ({ FILE: "file", PATH: "file", DIR: "directory" } as const)[placeholder];
 }
 
 /** Quotes a text in single quotes, for every supported shell. */
@@ -72,17 +62,28 @@ function pathPatterns(contexts: readonly CommandContext[]): string {
     .join("|");
 }
 
-function bashScript(contexts: readonly CommandContext[]): string {
-  const valueCases = contexts.flatMap(({ path, values }) =>
-    values.map(({ flag, value }) => {
-      const source = value === "file" ? "-f" : value === "directory" ? "-d" : `-W ${quote(value.join(" "))}`;
-      return `    ${quote(`${path} ${flag}`)}) COMPREPLY=($(compgen ${source} -- "$current")); return ;;`;
-    }),
+/** Returns the cases of flags whose value a shell completes. */
+function valueCases(contexts: readonly CommandContext[], complete: (value: Value) => string): string {
+  const cases = contexts.flatMap(({ path, flags }) =>
+    flags.map(({ word, value }) =>
+      value === undefined ? [] : [`    ${quote(`${path} ${word}`)}) ${complete(value)}; return ;;`],
+    ),
   );
-  const wordCases = contexts.map(({ path, words, flags }) => {
-    const candidates = [...words, ...flags].map(({ word }) => word).join(" ");
-    return `    ${quote(path)}) words=${quote(candidates)} ;;`;
-  });
+  return cases.flat().join("\n");
+}
+
+/** Returns a case for each command, which sets its candidates. */
+function wordCases(contexts: readonly CommandContext[], set: (candidates: readonly Suggestion[]) => string): string {
+  return contexts.map(({ path, words, flags }) => `    ${quote(path)}) ${set([...words, ...flags])} ;;`).join("\n");
+}
+
+function bashScript(contexts: readonly CommandContext[]): string {
+  const complete = (value: Value): string => {
+    const words = typeof value === "string" ? { file: "-f", directory: "-d" }[value] : `-W ${quote(value.join(" "))}`;
+    return `COMPREPLY=($(compgen ${words} -- "$current"))`;
+  };
+  const set = (candidates: readonly Suggestion[]): string =>
+    `words=${quote(candidates.map(({ word }) => word).join(" "))}`;
   return `# Completion of gatehouse for bash.
 _gatehouse() {
   local current=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD - 1]} at="" words="" i
@@ -92,10 +93,10 @@ _gatehouse() {
     esac
   done
   case "$at $before" in
-${valueCases.join("\n")}
+${valueCases(contexts, complete)}
   esac
   case "$at" in
-${wordCases.join("\n")}
+${wordCases(contexts, set)}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
@@ -104,18 +105,13 @@ complete -o default -F _gatehouse gatehouse
 }
 
 function zshScript(contexts: readonly CommandContext[]): string {
-  const valueCases = contexts.flatMap(({ path, values }) =>
-    values.map(({ flag, value }) => {
-      const completer =
-        value === "file" ? "_files" : value === "directory" ? "_files -/" : `compadd -- ${value.map(quote).join(" ")}`;
-      return `    ${quote(`${path} ${flag}`)}) ${completer}; return ;;`;
-    }),
-  );
+  const complete = (value: Value): string =>
+    typeof value === "string"
+      ? { file: "_files", directory: "_files -/" }[value]
+      : `compadd -- ${value.map(quote).join(" ")}`;
   const describe = ({ word, description }: Suggestion): string =>
     quote(`${word}${description === "" ? "" : `:${description.replaceAll(":", "\\:")}`}`);
-  const wordCases = contexts.map(
-    ({ path, words, flags }) => `    ${quote(path)}) words_here=(${[...words, ...flags].map(describe).join(" ")}) ;;`,
-  );
+  const set = (candidates: readonly Suggestion[]): string => `words_here=(${candidates.map(describe).join(" ")})`;
   return `#compdef gatehouse
 # Completion of gatehouse for zsh.
 _gatehouse() {
@@ -127,10 +123,10 @@ _gatehouse() {
     esac
   done
   case "$at \${words[CURRENT - 1]}" in
-${valueCases.join("\n")}
+${valueCases(contexts, complete)}
   esac
   case "$at" in
-${wordCases.join("\n")}
+${wordCases(contexts, set)}
   esac
   _describe -o gatehouse words_here || _files
 }
@@ -143,24 +139,23 @@ fi
 }
 
 function fishScript(contexts: readonly CommandContext[]): string {
-  const lines = contexts.flatMap(({ path, words, flags, values, acceptsFile }) => {
+  const complete = (value: Value | undefined): string => {
+    if (value === undefined) {
+      return "";
+    }
+    return typeof value === "string"
+      ? { file: " -rF", directory: " -xa '(__fish_complete_directories)'" }[value]
+      : ` -xa ${quote(value.join(" "))}`;
+  };
+  const describe = (description: string): string => (description === "" ? "" : ` -d ${quote(description)}`);
+  const lines = contexts.flatMap(({ path, words, flags, acceptsFile }) => {
     const command = `complete -c gatehouse -n ${quote(`__gatehouse_at "${path}"`)}`;
-    const describe = (description: string): string => (description === "" ? "" : ` -d ${quote(description)}`);
     return [
       ...(acceptsFile ? [] : [`${command} -f`]),
       ...words.map(({ word, description }) => `${command} -a ${quote(word)}${describe(description)}`),
-      ...flags.map(({ word, description }) => {
-        const value = values.find(({ flag }) => flag === word)?.value;
-        const completer =
-          value === undefined
-            ? ""
-            : value === "file"
-              ? " -rF"
-              : value === "directory"
-                ? " -xa '(__fish_complete_directories)'"
-                : ` -xa ${quote(value.join(" "))}`;
-        return `${command} -l ${word.slice(2)}${completer}${describe(description)}`;
-      }),
+      ...flags.map(
+        ({ word, description, value }) => `${command} -l ${word.slice(2)}${complete(value)}${describe(description)}`,
+      ),
     ];
   });
   return `# Completion of gatehouse for fish.

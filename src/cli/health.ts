@@ -1,44 +1,16 @@
 /** `gatehouse health`: shows the health of a running node. */
 import type { Command } from "commander";
-import { requestHealth } from "./calls/request-node.js";
+import { type HealthBody, requestHealth } from "./calls/request-node.js";
 import { ExitError } from "./usage/errors.js";
 import { addNodeFlags, type NodeFlags } from "./usage/flags.js";
 import { ago, duration, paint, printResult, table } from "./terminal/output.js";
-
-interface HealthBody {
-  version: string;
-  version_name: string;
-  accepting: boolean;
-  mempool_size: number | null;
-  uptime_s: number;
-  status: "ok" | "degraded" | "dormant" | "failing";
-  boot: Record<"steps_total" | "steps_ready" | "steps_failed" | "steps_skipped", number> & {
-    complete: boolean;
-    current: string | null;
-  };
-  subsystems: Record<string, SubsystemBody>;
-  ports: Record<string, { requested: number; actual: number; drifted: boolean }>;
-  main_loop: { heartbeat_age_s: number | null; iterations_total: number; exited: boolean; exit_reason: string | null };
-  errors: { uncaught_total: number; unhandled_rejection_total: number };
-}
-
-interface SubsystemBody {
-  status: string;
-  since: number | null;
-  lastError: { message: string } | null;
-  extra?: {
-    reason?: string;
-    sync?: { block: number; targetBlock: number; blocks_per_s: number; left_s: number | null };
-    snapshot?: { block: number; done_bytes: number; total_bytes: number; left_s: number | null };
-  };
-}
 
 export function addHealth(command: Command): void {
   addNodeFlags(command)
     .addHelpText("after", "\nExit codes: 0 ok, degraded or dormant; 1 failing; 3 not reachable.")
     .action(async (flags: NodeFlags) => {
-      const { status, text } = await requestHealth(flags.node);
-      printResult(flags, text, () => describe(JSON.parse(text) as HealthBody));
+      const { status, text, health } = await requestHealth(flags.node);
+      printResult(flags, text, () => describe(health));
       if (status !== 200) {
         throw new ExitError("");
       }
@@ -109,7 +81,10 @@ function headline({ status, version, version_name: name, uptime_s: uptimeS, subs
 }
 
 /** Returns the progress of a subsystem that catches up, or else the reason for its status. */
-function describeExtra({ extra: { sync, snapshot, reason } = {}, lastError }: SubsystemBody): string {
+function describeExtra({
+  extra: { sync, snapshot, reason } = {},
+  lastError,
+}: HealthBody["subsystems"][string]): string {
   const leftS = (sync ?? snapshot)?.left_s ?? null;
   const left = leftS === null ? "" : `, ${duration(leftS)} left`;
   if (sync !== undefined) {

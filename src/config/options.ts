@@ -38,11 +38,7 @@ export const optionsByKey = declareOptions({
   },
   rpcPort: { type: port, fallback: "53550", description: "Port of HTTP and gRPC for all clients." },
   omniPort: { type: port, fallback: "53551", description: "Port of gRPC between nodes." },
-  metricsEnabled: {
-    type: toggle,
-    fallback: "false",
-    description: "Serve metrics for Prometheus on --metrics-port.",
-  },
+  metricsEnabled: { type: toggle, fallback: "false", description: "Serve metrics for Prometheus on --metrics-port." },
   otlpEndpoint: {
     // Standard variable of OpenTelemetry.
     env: "OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -241,11 +237,7 @@ export const optionsByKey = declareOptions({
     description: "Seconds between two ticks of the main loop.",
   },
   logLevel: { type: oneOf("LEVEL", logLevels), fallback: "info", description: "Log level; the log goes to stderr." },
-  json: {
-    type: toggle,
-    fallback: "false",
-    description: "Print the ready line (stdout) and the log (stderr) as JSON.",
-  },
+  json: { type: toggle, fallback: "false", description: "Print the ready line (stdout) and the log (stderr) as JSON." },
   tlsnotaryEnabled: {
     // The specification defines this variable.
     env: "TLSNOTARY_ENABLED",

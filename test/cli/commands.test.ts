@@ -63,7 +63,7 @@ test("each command loads only the packages and modules that it needs", async (t)
     [
       ["doctor", "--data-dir", dir],
       ["@bufbuild/protobuf", "knex", "lru-cache", "zod"],
-      /^src\/(chain|db|node|rpc\/(errors|parameters)|storage\/(programs\/(programs|stored)|stores\/program-list))/,
+      /^src\/(chain|db|node|rpc\/(errors|parameters)|storage\/(programs|stores\/program-list)|tree)/,
     ],
     [
       ["verify-data", "--data-dir", dir],

@@ -25,16 +25,9 @@ import { testUnless, whyNot } from "../helpers/nodes/when.js";
 interface Probe {
   readonly httpGet?: { readonly path: string; readonly port: string } | null;
   readonly grpc?: { readonly port: number; readonly service: string };
-  readonly timeoutSeconds: number;
   readonly failureThreshold: number;
 }
-interface Probes {
-  readonly startupProbe: Probe;
-  readonly livenessProbe: Probe;
-  readonly readinessProbe: Probe;
-}
-interface Container extends Probes {
-  readonly name: string;
+interface Container extends Readonly<Record<"startupProbe" | "livenessProbe" | "readinessProbe", Probe>> {
   readonly image: string;
   readonly args: readonly string[];
   readonly env: readonly { readonly name: string; readonly value?: string }[];
@@ -48,8 +41,11 @@ interface Manifest {
   readonly metadata: { readonly name: string };
   readonly data: Readonly<Record<string, string>>;
   readonly spec: {
-    readonly clusterIP?: string;
-    readonly publishNotReadyAddresses?: boolean;
+    readonly podSelector?: object;
+    readonly ingress?: readonly {
+      readonly from?: readonly Readonly<Record<string, object>>[];
+      readonly ports: readonly { readonly port: string }[];
+    }[];
     readonly selector: Readonly<Record<string, unknown>>;
     readonly ports: readonly { readonly name: string; readonly port: number; readonly targetPort: string }[];
     readonly serviceName: string;
@@ -151,28 +147,14 @@ test("ports, selectors and names match each other and the defaults of the node",
   t.is(new URL(peers[0]!.url).hostname, `${podName(0)}.${serviceName}`);
 });
 
-/** A manifest that selects the pods of the StatefulSet. */
-interface Policy {
-  readonly kind: string;
-  readonly spec: {
-    readonly maxUnavailable?: number;
-    readonly selector?: object;
-    readonly podSelector?: object;
-    readonly ingress?: readonly {
-      readonly from?: readonly Readonly<Record<string, object>>[];
-      readonly ports: readonly { readonly port: string }[];
-    }[];
-  };
-}
-
 test("limits disruption to one pod, spreads the pods over machines, and restricts the callers of each port", (t) => {
   const { labels, annotations } = statefulSet.spec.template.metadata;
-  const { spec: budget } = find("PodDisruptionBudget", "gatehouse") as unknown as Policy;
+  const budget: object = find("PodDisruptionBudget", "gatehouse").spec;
   t.deepEqual(budget, { maxUnavailable: 1, selector: { matchLabels: labels } });
   const [spread] = pod.topologySpreadConstraints;
   t.like(spread, { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: labels } });
 
-  const { spec: policy } = find("NetworkPolicy", "gatehouse") as unknown as Policy;
+  const { spec: policy } = find("NetworkPolicy", "gatehouse");
   t.deepEqual(policy.podSelector, { matchLabels: labels });
   const callers = new Map(policy.ingress!.flatMap(({ from, ports }) => ports.map(({ port }) => [port, from] as const)));
   t.deepEqual([...callers.keys()].sort(), container.ports.map(({ name }) => name).sort());

@@ -73,19 +73,52 @@ export async function requestOk(node: string, path: string, request?: NodeReques
   return text;
 }
 
+/** Fields of GET /health that commands show. */
+export interface HealthBody {
+  version: string;
+  version_name: string;
+  accepting: boolean;
+  mempool_size: number | null;
+  uptime_s: number;
+  status: "ok" | "degraded" | "dormant" | "failing";
+  boot: Record<"steps_total" | "steps_ready" | "steps_failed" | "steps_skipped", number> & {
+    complete: boolean;
+    current: string | null;
+  };
+  subsystems: Record<string, SubsystemBody>;
+  ports: Partial<Record<string, { requested: number; actual: number; drifted: boolean }>>;
+  main_loop: { heartbeat_age_s: number | null; iterations_total: number; exited: boolean; exit_reason: string | null };
+  errors: { uncaught_total: number; unhandled_rejection_total: number };
+}
+
+interface SubsystemBody {
+  status: string;
+  since: number | null;
+  lastError: { message: string } | null;
+  extra?: {
+    reason?: string;
+    sync?: { block: number; targetBlock: number; blocks_per_s: number; left_s: number | null };
+    snapshot?: { block: number; done_bytes: number; total_bytes: number; left_s: number | null };
+  };
+}
+
 /**
  * Requests the health of the node. The status is 503 if the node is failing. Throws ExitError with code 1 if the node
  * rejects the request; code 3 as `requestNode`, or if the body has no health.
  */
-export async function requestHealth(node: string, request?: NodeRequest): Promise<NodeResponse> {
+export async function requestHealth(
+  node: string,
+  request?: NodeRequest,
+): Promise<NodeResponse & { readonly health: HealthBody }> {
   const response = await requestNode(node, "/health", request);
   const { status, text } = response;
-  if (!Object.hasOwn(Object(JSON.parse(text)) as object, "subsystems")) {
+  const health = Object(JSON.parse(text)) as HealthBody;
+  if (!Object.hasOwn(health, "subsystems")) {
     throw status >= 400
       ? rejectionError(status, text)
       : unreachable(node, `the server there is not a node (status ${status})`);
   }
-  return response;
+  return { ...response, health };
 }
 
 /** Returns an error with the message of a rejection by the node, and code 1. */

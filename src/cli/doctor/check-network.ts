@@ -8,6 +8,7 @@ import type { NodeKey } from "../../base/crypto/node-key.js";
 import type { Config } from "../../config/config.js";
 import {
   describeConnectionError,
+  type HealthBody,
   listPeers,
   type NodeRequest,
   type PeerBody,
@@ -42,14 +43,6 @@ export interface LocalNode {
   readonly health?: HealthBody;
 }
 
-interface HealthBody {
-  readonly status: string;
-  readonly ports: Readonly<Record<string, { readonly actual: number } | undefined>>;
-  readonly subsystems: Readonly<
-    Record<string, { readonly status: string; readonly lastError: { readonly message: string } | null }>
-  >;
-}
-
 /** Queries the public key and the health of the node. */
 export async function findNode(
   config: Config,
@@ -62,7 +55,7 @@ export async function findNode(
     if (typeof publicKey !== "string" || !hex32.test(publicKey)) {
       return { url, isThis: false, problem: `The server at ${url} is not a node` };
     }
-    const health = JSON.parse((await requestHealth(url, localRequest)).text) as HealthBody;
+    const { health } = await requestHealth(url, localRequest);
     return { url, publicKey, health, isThis: key === undefined || key.publicKey === publicKey };
   } catch (error) {
     return { url, isThis: false, problem: (error as Error).message.replace(/\.$/, "") };

@@ -131,17 +131,11 @@ export function duration(seconds: number): string {
   if (seconds < 10) {
     return `${Math.round(seconds * 10) / 10} s`;
   }
-  const units: [string, number][] = [
-    ["d", 86_400],
-    ["h", 3_600],
-    ["min", 60],
-    ["s", 1],
-  ];
   let rest = Math.round(seconds);
   const parts: string[] = [];
-  for (const [unit, size] of units) {
+  for (const [unit, size] of Object.entries({ d: 86_400, h: 3_600, min: 60, s: 1 })) {
     const count = Math.floor(rest / size);
-    rest -= count * size;
+    rest %= size;
     if (count > 0) {
       parts.push(`${count} ${unit}`);
     }
