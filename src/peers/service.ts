@@ -15,8 +15,7 @@ import type { Challenges } from "./handshake/challenges.js";
 import type { DialRateLimit } from "./handshake/dial-rate-limit.js";
 import { type Dialer, maxGossipedPeers } from "./handshake/dialer.js";
 import type { DuplicateIdentities } from "./handshake/duplicate-keys.js";
-import type { HandshakeDeps } from "./handshake/handshake.js";
-import { signNodeInfo, verifyNodeInfo } from "./handshake/node-info.js";
+import { type HandshakeDeps, signNodeInfo, verifyNodeInfo } from "./handshake/handshake.js";
 import { createRelayReceiver, type RelayReceiverDeps } from "./relay/relay-receiver.js";
 
 export interface PeerServiceDeps extends Omit<HandshakeDeps, "client">, RelayReceiverDeps {

@@ -42,8 +42,8 @@ export interface SnapshotTarget {
   check(description: SnapshotDescription): bigint;
   /** Returns true if a snapshot of this block is worth downloading. Not applied to a sync in progress. */
   isWorthwhile(number: bigint): boolean;
-  /** Records the start of a sync. */
-  start(description: SnapshotDescription): Promise<void>;
+  /** Records the start of a sync with a snapshot of this block. */
+  start(description: SnapshotDescription, number: bigint): Promise<void>;
   /** Throws WrongPiece if the headers do not precede the stored ones. */
   storeHeaders(from: number, headers: readonly SignedHeader[]): Promise<void>;
   /** Throws WrongSnapshot if the entries contradict the description. */
@@ -76,9 +76,9 @@ export function dropCulprit(peers: SnapshotPeers, endpoint: string, error: unkno
 }
 
 /** Returns the approximate size of the download in bytes, weighted by duration. */
-export function estimateBytes({ snapshot: { chunks, commitmentTree } }: SnapshotDescription, number: bigint): number {
-  const ofChunks = chunks.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-  return Number(number) * headerCost + ofChunks + commitmentTree!.leafCount * leafCost;
+export function estimateBytes({ snapshot, tree }: SnapshotDescription, number: bigint): number {
+  const ofChunks = snapshot.chunks.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  return Number(number) * headerCost + ofChunks + tree.leafCount * leafCost;
 }
 
 /** Download of one snapshot: its peers, its destination and its progress. */
@@ -105,7 +105,7 @@ interface DownloadDeps {
  */
 export async function downloadParts(deps: DownloadDeps): Promise<void> {
   const { peers, target, description, number, from: offering, state, signal, advance } = deps;
-  const { chunks, commitmentTree } = description.snapshot;
+  const { chunks } = description.snapshot;
   const { method } = SnapshotService;
   let sources = [...offering];
   let nextSource = 0;
@@ -220,7 +220,7 @@ export async function downloadParts(deps: DownloadDeps): Promise<void> {
     throw failed as Error;
   }
 
-  const { leafCount } = commitmentTree!;
+  const { leafCount } = description.tree;
   advance(state.leafCount * leafCost, false);
   for (let from = state.leafCount; from < leafCount; from += maxLeaves) {
     await fetchLeaves(from, Math.min(maxLeaves, leafCount - from));

@@ -4,6 +4,7 @@ import {
   type Snapshot,
   type SnapshotChunk,
   SnapshotChunkSchema,
+  type SnapshotCommitmentTree,
   type SnapshotEntry,
   SnapshotEntrySchema,
   SnapshotSchema,
@@ -39,6 +40,9 @@ export interface SnapshotDescription {
   readonly id: string;
   readonly bytes: Uint8Array;
   readonly snapshot: Snapshot;
+  readonly tree: SnapshotCommitmentTree;
+  /** Prefix of each chunk. */
+  readonly prefixes: readonly string[];
 }
 
 /** Describes a chunk: its subtree of the state tree by depth and hash, and the size and hash of its content. */
@@ -73,45 +77,28 @@ function nodeOfChunk({ node }: SnapshotChunk): TreeNode {
   }
 }
 
-/** Returns the prefix that follows another one of this depth; undefined after the last one. */
-function nextPrefix(prefix: Uint8Array, depth: number): Uint8Array | undefined {
-  const next = Uint8Array.from(prefix);
-  for (let at = depth - 1; at >= 0; at--) {
-    const mask = 1 << (7 - (at & 7));
-    if ((next[at >> 3]! & mask) === 0) {
-      next[at >> 3]! |= mask;
-      return next;
-    }
-    next[at >> 3]! &= ~mask;
-  }
-  return undefined;
-}
-
 /**
- * Returns the prefix of each chunk: the common leading bits of its keys, padded with zeros to a key.
+ * Returns the prefix of each chunk: the common leading bits of its keys, as digits.
  *
  * @throws WrongSnapshot if the chunks have gaps or overlap.
  */
-export function prefixesOf(chunks: readonly Pick<SnapshotChunk, "depth">[]): Uint8Array[] {
-  const prefixes: Uint8Array[] = [];
-  let next: Uint8Array | undefined = new Uint8Array(hashBytes);
+function prefixesOf(chunks: readonly SnapshotChunk[]): string[] {
+  const prefixes: string[] = [];
+  /** Lowest prefix after the chunks so far, without trailing zeros. */
+  let next: string | undefined = "";
   for (const { depth } of chunks) {
-    if (next === undefined || depth > maxDepth || next.some((_, byte) => bitsBelow(next!, depth, byte) !== 0)) {
+    if (next === undefined || depth > maxDepth || next.length > depth) {
       throw new WrongSnapshot("The chunks are not contiguous.");
     }
-    prefixes.push(next);
-    next = nextPrefix(next, depth);
+    const prefix: string = next.padEnd(depth, "0");
+    const lastZero = prefix.lastIndexOf("0");
+    prefixes.push(prefix);
+    next = lastZero < 0 ? undefined : `${prefix.slice(0, lastZero)}1`;
   }
   if (next !== undefined) {
     throw new WrongSnapshot("The chunks leave a part of the state out.");
   }
   return prefixes;
-}
-
-/** Returns the bits of one byte of a key that lie below a depth. */
-function bitsBelow(key: Uint8Array, depth: number, byte: number): number {
-  const prefixBits = Math.min(Math.max(depth - byte * 8, 0), 8);
-  return key[byte]! & (0xff >> prefixBits);
 }
 
 /** Computes the root of the state tree from the chunks. */
@@ -132,16 +119,13 @@ export function foldChunks(chunks: readonly SnapshotChunk[]): Uint8Array {
 }
 
 /** Returns true if the leaves are in key order and match the prefix and the node hash of a chunk. */
-export function areLeavesOf(chunk: SnapshotChunk, prefix: Uint8Array, leaves: readonly Leaf[]): boolean {
-  for (const { key } of leaves) {
-    for (let at = 0; at < chunk.depth; at++) {
-      if (bitOf(key, at) !== bitOf(prefix, at)) {
-        return false;
-      }
-    }
-  }
+export function areLeavesOf({ snapshot, prefixes }: SnapshotDescription, index: number, leaves: readonly Leaf[]) {
+  const [chunk, bits] = [snapshot.chunks[index]!, Array.from(prefixes[index]!, Number)];
   const inOrder = leaves.every(({ key }, i) => i === 0 || Buffer.compare(leaves[i - 1]!.key, key) < 0);
-  const [node, expected] = [inOrder ? treeNodes.nodeOfLeaves(leaves, chunk.depth) : undefined, nodeOfChunk(chunk)];
+  if (!inOrder || !leaves.every(({ key }) => bits.every((bit, at) => bitOf(key, at) === bit))) {
+    return false;
+  }
+  const [node, expected] = [treeNodes.nodeOfLeaves(leaves, chunk.depth), nodeOfChunk(chunk)];
   return (
     isLeaf(node) === isLeaf(expected) &&
     (node === undefined) === (expected === undefined) &&
@@ -161,8 +145,7 @@ export function decodeDescription(bytes: Uint8Array): SnapshotDescription {
   if (chunks.length > maxChunks || commitmentTree === undefined || chunks.some((c) => c.sizeBytes > maxChunkBytes)) {
     throw new WrongSnapshot("It is not a snapshot.");
   }
-  prefixesOf(chunks);
-  return { id: sha256(bytes), bytes, snapshot };
+  return { id: sha256(bytes), bytes, snapshot, tree: commitmentTree, prefixes: prefixesOf(chunks) };
 }
 
 const lengthBytes = 4;

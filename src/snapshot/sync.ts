@@ -127,7 +127,7 @@ export function createSnapshotSync({ peers, target, nowMs, onChosen }: SnapshotS
     if (best === undefined) {
       return undefined;
     }
-    await target.start(best.description);
+    await target.start(best.description, best.number);
     return { ...best, state: (await target.state())! };
   }
 

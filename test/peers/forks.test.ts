@@ -11,6 +11,7 @@ import { clientOf, submit } from "../helpers/chain/submit.js";
 import {
   chainFailure,
   endpointOf,
+  evidenceOf,
   type HasPort,
   headOf,
   healthOf,
@@ -130,10 +131,7 @@ test("detects a fork with a longer chain at the highest common number", async (t
 
 test("a signer accepts fork evidence from a peer only if both signatures are valid", async (t) => {
   const [[mine], [theirs]] = [await makeBlocks(t, authority, 1), await makeBlocks(t, authority, 1)];
-  const evidence = {
-    ...{ header: mine!.header, signature: mine!.signature },
-    ...{ otherHeader: theirs!.header, otherSignature: theirs!.signature },
-  };
+  const evidence = evidenceOf(mine!, theirs!);
   const faulty = await startOddPeer(t, {
     ...{ key: testKey(50), genesisHash },
     status: () => ({ accepting: true, evidence: [{ ...evidence, otherSignature: evidence.signature }] }),

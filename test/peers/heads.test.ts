@@ -20,6 +20,7 @@ import { testKey } from "../helpers/chain/keys.js";
 import {
   chainFailure,
   endpointOf,
+  evidenceOf,
   makeBlocks,
   networkOf,
   startMemberOf,
@@ -188,12 +189,7 @@ test("an authority signs no head without the latest block, with a clock ahead, o
   behindMs = 0;
   await untilNewer(node);
 
-  evidence = [
-    {
-      ...{ header: block!.header, signature: block!.signature },
-      ...{ otherHeader: other!.header, otherSignature: other!.signature },
-    },
-  ];
+  evidence = [evidenceOf(block!, other!)];
   await expectSilence(/this node's own key, so it produces no blocks/);
 });
 

@@ -11,34 +11,28 @@ import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import { hasPrivatePrograms } from "../../storage/stores/program-list-store.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-/** Policy for followers: every node, or only listed ones. */
-export type Followers = "open" | "listed";
-
-/**
- * Returns true if the node with this key may follow. The key is 0x and 64 lower-case hex digits; undefined if the node
- * has proved none.
- */
-export type MayFollow = (identity: string | undefined) => boolean;
-
 /**
  * Returns the operator's setting. Default: "listed" if the genesis has followers, even an empty list; otherwise "open".
  */
 export function followersOf(
   { followers }: Pick<Config, "followers">,
   genesis: Pick<Genesis, "followers"> | undefined,
-): Followers {
+): "open" | "listed" {
   return followers ?? (genesis?.followers === undefined ? "open" : "listed");
 }
 
+export type MayFollow = ReturnType<typeof createMayFollow>;
+
 /**
- * Creates the predicate. Changes that the operator makes to the peers while the node runs apply immediately.
+ * Creates the function that returns true if the node with a key may follow. The key is 0x and 64 lower-case hex digits;
+ * undefined if the node has proved none. Changes that the operator makes to the peers apply immediately.
  *
  * @throws InputError if followers are listed but nodes do not prove their keys.
  */
 export function createMayFollow(
   { config }: Pick<NodeCore, "config">,
   { genesis, book }: { readonly genesis: Genesis | undefined; readonly book: Pick<PeerBook, "isNamed"> },
-): MayFollow {
+): (identity: string | undefined) => boolean {
   if (followersOf(config, genesis) === "open") {
     return () => true;
   }

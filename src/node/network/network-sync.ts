@@ -13,7 +13,7 @@ import { createAnnounce, createDialer, maxGossipedPeers } from "../../peers/hand
 import { resolveEndpoint } from "../../peers/address-book/endpoint.js";
 import { addressPrefixOf } from "../../base/ip-address.js";
 import type { LoopTask } from "../../peers/sync/main-loop.js";
-import type { Self } from "../../peers/handshake/node-info.js";
+import type { Self } from "../../peers/handshake/handshake.js";
 import { isFromOperator, provenIdentity } from "../../peers/address-book/peer.js";
 import { createStatusReader, maxEvidence } from "../../peers/address-book/status.js";
 import { createSync } from "../../peers/sync/sync.js";

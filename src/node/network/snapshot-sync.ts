@@ -78,9 +78,9 @@ export function createNodeSnapshotSync(
     },
     target: {
       ...target,
-      async start(description) {
+      async start(...snapshot) {
         await setStateAvailable(false);
-        await target.start(description);
+        await target.start(...snapshot);
       },
       async abandon() {
         await target.abandon();

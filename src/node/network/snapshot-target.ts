@@ -17,7 +17,6 @@ import { RpcError } from "../../rpc/errors.js";
 import {
   areLeavesOf,
   foldChunks,
-  prefixesOf,
   type SnapshotDescription,
   decodeDescription,
   WrongSnapshot,
@@ -42,14 +41,7 @@ import { provePath } from "../../tree/prove.js";
 import { readRoot } from "../../tree/read-root.js";
 import { commitmentsLeaf, nullifierLeaf, senderLeaf } from "../../tree/state-leaves.js";
 import type { FoldAll } from "../../zk/fold.js";
-import {
-  hasAllKnownRoots,
-  clearZk,
-  type CommitmentTree,
-  partsHashToRoot,
-  importLeaves,
-  importNullifiers,
-} from "../../zk/snapshot-store.js";
+import { hasAllKnownRoots, clearZk, partsHashToRoot, importLeaves, importNullifiers } from "../../zk/snapshot-store.js";
 
 interface SnapshotTargetDeps {
   readonly database: Pick<Database, "read">;
@@ -72,25 +64,24 @@ export function createSnapshotTarget({
   foldAll,
   minBlock,
 }: SnapshotTargetDeps): SnapshotTarget {
-  function check({ snapshot }: SnapshotDescription): bigint {
-    const header = decodeSignedHeader(snapshot, genesis);
-    if (!isSame(foldChunks(snapshot.chunks), fromHex32(header.stateRoot))) {
-      throw new WrongSnapshot("Its chunks do not produce the state root that an authority has signed.");
-    }
-    if (!partsHashToRoot(treeOf({ snapshot }))) {
-      throw new WrongSnapshot("The parts of its commitment tree do not produce its root.");
-    }
-    if (header.number < 1n) {
-      throw new WrongSnapshot("It is a snapshot of block 0.");
-    }
-    return header.number;
-  }
-
   return {
     state: () => readSync(database.read),
-    check,
     isWorthwhile: (number) => number >= minBlock,
-    start: (description) => transaction((db) => startSync(db, description.bytes, check(description))),
+    start: ({ bytes }, number) => transaction((db) => startSync(db, bytes, number)),
+
+    check({ snapshot, tree }) {
+      const header = decodeSignedHeader(snapshot, genesis);
+      if (!isSame(foldChunks(snapshot.chunks), fromHex32(header.stateRoot))) {
+        throw new WrongSnapshot("Its chunks do not produce the state root that an authority has signed.");
+      }
+      if (!partsHashToRoot(tree)) {
+        throw new WrongSnapshot("The parts of its commitment tree do not produce its root.");
+      }
+      if (header.number < 1n) {
+        throw new WrongSnapshot("It is a snapshot of block 0.");
+      }
+      return header.number;
+    },
 
     async storeHeaders(from, signed) {
       const headers = await mapYielding(signed, (one): CheckedHeader => {
@@ -104,9 +95,8 @@ export function createSnapshotTarget({
     },
 
     async storeChunk(description, chunk, received) {
-      const { chunks } = description.snapshot;
       const entries = await sortEntries(received);
-      if (!areLeavesOf(chunks[chunk]!, prefixesOf(chunks)[chunk]!, entries.leaves)) {
+      if (!areLeavesOf(description, chunk, entries.leaves)) {
         throw new WrongSnapshot(`Chunk ${chunk} has data that is not in the state that an authority has signed.`);
       }
       await transaction(async (db) => {
@@ -116,16 +106,10 @@ export function createSnapshotTarget({
       }).catch(rethrowAsWrongSnapshot);
     },
 
-    async storeLeaves(description, from, leaves) {
-      const tree = treeOf(description);
+    async storeLeaves({ tree }, from, leaves) {
       await transaction(async (db) => {
-        const stored = await importLeaves(db, {
-          tree,
-          from,
-          leaves,
-          foldAll,
-          blockAndRootOf: (number) => positionOf(db, number),
-        });
+        const blockAndRootOf = (number: bigint) => positionOf(db, number);
+        const stored = await importLeaves(db, { tree, from, leaves, foldAll, blockAndRootOf });
         if (stored !== "stored") {
           throw stored === "wrong leaves"
             ? new WrongPiece("Leaves of the commitment tree differ from those in the snapshot.")
@@ -136,11 +120,11 @@ export function createSnapshotTarget({
     },
 
     async finish(description) {
-      const number = check(description);
+      const header = decodeSignedHeader(description.snapshot, genesis);
       await transaction(async (db) => {
-        await checkState(db, description, genesis);
+        await checkState(db, description, header.stateRoot);
         await advanceProgramIds(db);
-        await setLowestBlock(db, number + 1n);
+        await setLowestBlock(db, header.number + 1n);
         await endSync(db);
       });
     },
@@ -192,10 +176,6 @@ function decodeSignedHeader(signed: { readonly header: Uint8Array; readonly sign
   } catch (error) {
     throw error instanceof RpcError ? new WrongSnapshot(error.message) : error;
   }
-}
-
-function treeOf({ snapshot }: Pick<SnapshotDescription, "snapshot">): CommitmentTree {
-  return snapshot.commitmentTree!;
 }
 
 /**
@@ -275,9 +255,7 @@ async function storeEntries(db: Queries, { leaves, programs, nullifiers, senders
  *
  * @throws WrongSnapshot if they do not.
  */
-async function checkState(db: Queries, description: SnapshotDescription, genesis: Genesis): Promise<void> {
-  const { stateRoot } = decodeSignedHeader(description.snapshot, genesis);
-  const tree = treeOf(description);
+async function checkState(db: Queries, { snapshot, tree }: SnapshotDescription, stateRoot: string): Promise<void> {
   const { load } = createPageStore(db, "");
   if (toHex32(await readRoot(load)) !== stateRoot) {
     throw new WrongSnapshot("The stored data does not match the state that an authority has signed.");
@@ -287,7 +265,7 @@ async function checkState(db: Queries, description: SnapshotDescription, genesis
   if ((valueHash && toHex32(valueHash)) !== (expected && toHex32(expected))) {
     throw new WrongSnapshot("Its commitment tree does not match the state.");
   }
-  if (!(await areInCreationOrder(db, description.snapshot.programCount))) {
+  if (!(await areInCreationOrder(db, snapshot.programCount))) {
     throw new WrongSnapshot("Its programs are not in the order of their creation.");
   }
   if (!(await hasAllKnownRoots(db, tree, (since) => rootsSince(db, since)))) {

@@ -3,7 +3,7 @@ import { PeerService } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import { createLruCache } from "../../base/caches/lru-cache.js";
 import type { BookEntry } from "../address-book/peer.js";
 import type { PeerClient } from "./client.js";
-import type { Self } from "./node-info.js";
+import type { Self } from "./handshake.js";
 
 /** Time in milliseconds for which a record counts. A rejected peer returns within a minute, so this is twice that. */
 const validForMs = 120_000;

@@ -195,6 +195,12 @@ export async function makeBlocks(t: Teardown, authority: TestKey, count: number)
   return await seedBlocks(join(await temporaryDirectory(t), "blocks.sqlite"), authority, count);
 }
 
+/** Returns the evidence of a fork: two blocks with one number. */
+export const evidenceOf = (one: Block, other: Block) => ({
+  ...{ header: one.header, signature: one.signature },
+  ...{ otherHeader: other.header, otherSignature: other.signature },
+});
+
 /** Returns the blocks of a fake peer that sends these from the requested number on. */
 export const sendAll =
   (blocks: readonly Block[]) =>
