@@ -100,7 +100,7 @@ async function startWorker(
       const read = await readNodeData(core, booted);
       receiveHead = acceptHeads(core, read.heads, booted.headStatement);
       facts.set(read);
-      open(createWorkerServices(core, { ...read, early, forward, booted }));
+      open(createWorkerServices(core, read, booted, early, forward));
       onShutdown("the listener", () => server.drain(lifecycle.drainLeftMs()));
       onShutdown("the event subscriptions", () => read.events.close());
     },
@@ -225,18 +225,18 @@ function createForwardedServices(core: Pick<NodeCore, "config">, forward: Forwar
   };
 }
 
-interface WorkerServicesDeps extends Awaited<ReturnType<typeof readNodeData>> {
-  readonly booted: WorkerBooted;
-  readonly early: EarlyImplementations;
-  readonly forward: Forward;
-}
-
 /**
  * Creates the services that are available once the node has booted. The worker reads blocks and state itself. The node
  * handles health, peers, logs and new transactions.
  */
-function createWorkerServices(core: Pick<NodeCore, "memory">, deps: WorkerServicesDeps): LaterImplementations {
-  const { booted, genesis, store, chain, data, heads, events, early, forward } = deps;
+function createWorkerServices(
+  core: Pick<NodeCore, "memory">,
+  read: Awaited<ReturnType<typeof readNodeData>>,
+  { publicKey }: WorkerBooted,
+  early: EarlyImplementations,
+  forward: Forward,
+): LaterImplementations {
+  const { genesis, store, chain, data, heads, events } = read;
   const chainServices = createChainServices({
     chain: {
       head: () => chain.head(),
@@ -255,7 +255,7 @@ function createWorkerServices(core: Pick<NodeCore, "memory">, deps: WorkerServic
   return {
     info: {
       ...(early.info as Implementation<typeof InfoService>),
-      ...createImmutableInfo({ version, publicKey: booted.publicKey, genesis: () => genesis?.text }),
+      ...createImmutableInfo({ version, publicKey, genesis: () => genesis?.text }),
     },
     chain: {
       ...chainServices.anyCaller,
@@ -264,7 +264,7 @@ function createWorkerServices(core: Pick<NodeCore, "memory">, deps: WorkerServic
     // The node runs this check when it receives the forwarded transaction.
     chainBodyChecks: {},
     ...createDataServices({ chain, data, store, view: store }),
-    state: deps.stateService,
+    state: read.stateService,
     event: events.service,
   };
 }

@@ -14,9 +14,6 @@ export const hashBytes = 32;
 export const maxDepth = 8 * hashBytes;
 export const emptyHash: Uint8Array = new Uint8Array(hashBytes);
 
-/** Hashes the UTF-8 encoding of a text with SHA-256. */
-export type Sha256OfText = (text: string) => Uint8Array;
-
 export type TreeHashes = ReturnType<typeof createTreeHashes>;
 
 const utf8 = new TextEncoder();
@@ -26,7 +23,10 @@ const utf8 = new TextEncoder();
  *
  * @param ofText a faster way to hash texts, if there is one; by default texts are encoded to bytes first.
  */
-export function createTreeHashes(sha256: Sha256, ofText: Sha256OfText = (text) => sha256(utf8.encode(text))) {
+export function createTreeHashes(
+  sha256: Sha256,
+  ofText: (text: string) => Uint8Array = (text) => sha256(utf8.encode(text)),
+) {
   // A tree has about two nodes for each leaf, so every node is encoded into this one buffer before it is hashed.
   const node = new Uint8Array(1 + 2 * hashBytes);
   const hashNode = (prefix: number, a: Uint8Array, b: Uint8Array): Uint8Array => {

@@ -4,7 +4,6 @@ import { fromHex32, toHex32 } from "../base/crypto/hash.js";
 import type { Queries } from "../db/queries/database.js";
 import { bulkInsert } from "../db/rows/bulk-changes.js";
 import { hashNullifierRow, type NullifierColumns } from "../db/rows/row-hashes.js";
-import type { Leaf } from "../tree/path.js";
 import { nullifierLeaf } from "../tree/state-leaves.js";
 import { frontierOf, type FoldAll, growTree } from "./fold.js";
 import type { BlockPosition } from "./merkle-tree.js";
@@ -21,28 +20,13 @@ import {
   type TreeChanges,
 } from "./tree-store.js";
 
-/** Nullifier of a snapshot, with its leaf of the state tree. */
-export interface ExportedNullifier {
-  readonly leaf: Leaf;
-  readonly nullifier: {
-    readonly nullifier: Uint8Array;
-    readonly blockNumber: bigint;
-    readonly transactionHash: Uint8Array;
-  };
-}
-
-/** Root that transactions may name when they spend nullifiers. */
-export interface KnownRoot {
-  readonly blockNumber: bigint;
-  readonly leafCount: number;
-}
-
 export interface CommitmentTree {
   readonly root: Uint8Array;
   readonly leafCount: number;
   /** Nodes above each {@link partLeaves} leaves. */
   readonly parts: Uint8Array[];
-  readonly knownRoots: KnownRoot[];
+  /** Roots that transactions may name when they spend nullifiers. */
+  readonly knownRoots: { readonly blockNumber: bigint; readonly leafCount: number }[];
 }
 
 const partLevels = 14;
@@ -51,8 +35,8 @@ export const partLeaves = 2 ** partLevels;
 
 const pageRows = 2_000;
 
-/** Yields all nullifiers, in pages. */
-export async function* exportNullifiers(db: Queries): AsyncGenerator<readonly ExportedNullifier[], void> {
+/** Yields all nullifiers with their leaves of the state tree, in pages. */
+export async function* exportNullifiers(db: Queries) {
   for (let last = ""; ;) {
     const after = last;
     const rows = await db.rows<NullifierColumns & { readonly row_hash: string }>((sql) =>
@@ -156,7 +140,7 @@ export async function listLeaves(db: Queries, from: number, count: number): Prom
 }
 
 /** Part of the leaves to import, with the data to check it against. */
-export interface LeavesPart {
+interface LeavesPart {
   readonly tree: CommitmentTree;
   readonly from: number;
   readonly leaves: readonly Uint8Array[];
@@ -171,7 +155,7 @@ export interface LeavesPart {
  * Result of an import: the leaves are stored, the leaves differ from those in the snapshot, or the snapshot itself is
  * invalid.
  */
-export type PartOutcome = "stored" | "wrong leaves" | "wrong snapshot";
+type PartOutcome = "stored" | "wrong leaves" | "wrong snapshot";
 
 /**
  * Stores a part of the leaves after the previous parts, and the known roots within the part. Unless the result is

@@ -1,5 +1,6 @@
 /** Admission layer of the public port, and reports on each admitted request: access log, metrics and traces. */
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { StorageService } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
@@ -137,43 +138,36 @@ const maxWaitMs = 1_000;
 const retryAfterS = 1;
 
 /**
- * Creates a function that waits for a block. The function returns undefined if the node has the block. Otherwise it
- * returns a promise, which rejects with STATE_NOT_READY if the block does not arrive within 1 s.
+ * Creates a function that waits for a block that a client has seen elsewhere. The function returns undefined if the node
+ * has the block. Otherwise it returns a promise, which rejects with STATE_NOT_READY if the block does not arrive within
+ * 1 s.
  */
 function createBlockWaits(
   { bus }: Pick<NodeCore, "bus">,
   chain: Pick<Chain, "head">,
 ): (minBlock: bigint) => Promise<void> | undefined {
-  const waiting = new Set<() => void>();
-  const checkAll = (): void => waiting.forEach((check) => check());
-  bus.on("blockApplied", checkAll);
-  bus.on("headFound", checkAll);
+  let wake = (): void => undefined;
+  let nextBlock = new Promise<void>((resolve) => (wake = resolve));
+  const wakeAll = (): void => {
+    wake();
+    nextBlock = new Promise((resolve) => (wake = resolve));
+  };
+  bus.on("blockApplied", wakeAll);
+  bus.on("headFound", wakeAll);
+  const hasBlock = (minBlock: bigint): boolean => (chain.head()?.number ?? -1n) >= minBlock;
 
-  return (minBlock) => {
-    const hasBlock = (): boolean => (chain.head()?.number ?? -1n) >= minBlock;
-    if (hasBlock()) {
-      return undefined;
-    }
-    return new Promise((resolve, reject) => {
-      const stopWaiting = (): void => {
-        clearTimeout(timer);
-        waiting.delete(check);
-      };
-      const check = (): void => {
-        if (hasBlock()) {
-          stopWaiting();
-          resolve();
-        }
-      };
-      const timer = setTimeout(() => {
-        stopWaiting();
+  async function wait(minBlock: bigint): Promise<void> {
+    const timeout = sleep(maxWaitMs, true, { ref: false });
+    while (!hasBlock(minBlock)) {
+      if ((await Promise.race([nextBlock, timeout])) === true) {
         const at = chain.head()?.number;
         const position = at === undefined ? "has no block yet" : `is at block ${at}`;
-        reject(new RpcError("STATE_NOT_READY", `This node ${position}; try again in ${retryAfterS} s.`, retryAfterS));
-      }, maxWaitMs);
-      waiting.add(check);
-    });
-  };
+        throw new RpcError("STATE_NOT_READY", `This node ${position}; try again in ${retryAfterS} s.`, retryAfterS);
+      }
+    }
+  }
+
+  return (minBlock) => (hasBlock(minBlock) ? undefined : wait(minBlock));
 }
 
 /** Services that return data that blocks change. */

@@ -7,9 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SignedHeadSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
-import type { Config } from "../../config/config.js";
 import type { Edge, EdgeStats, SharedUsage } from "../../edge/edge.js";
-import type { OverloadLimits } from "../../edge/concurrency.js";
 import type { ProcessErrors } from "../../health/process-errors.js";
 import type { SharedSubsystem } from "../../health/subsystems.js";
 import type { HistoryPoint } from "../../metrics/history.js";
@@ -23,11 +21,8 @@ import { countWorkers, type NodeCore } from "../lifecycle/core.js";
 import type { NodeHistory } from "./history.js";
 import type { PublicFacts } from "./public-facts.js";
 
-export interface WorkerStart {
-  readonly config: Config;
-  readonly overload: OverloadLimits | undefined;
-  readonly stateHeadEveryMs: number;
-}
+/** Data that a worker receives at its start. */
+export type WorkerStart = Pick<NodeCore, "config" | "overload" | "stateHeadEveryMs">;
 
 /** Data that a worker receives once the node has booted. */
 export interface WorkerBooted {
