@@ -42,7 +42,7 @@ export function createConnectMiddleware(
         protocol: media.protocol,
         method: served,
         async respond(permit, call) {
-          const libraryCall = createLibraryCall(exchange.requestId, served, media);
+          const libraryCall = createLibraryCall(exchange.requestId, served);
           valuesByRequest.set(request, valuesOf(call.caller, libraryCall));
           await prepare(request, permit);
           longTimeouts(exchange).forEach((name) => Reflect.deleteProperty(request.headers, name));
@@ -100,10 +100,8 @@ export function createConnectMiddleware(
   };
 }
 
-/** Prepares the request in the form that the library reads. */
 type PrepareRequest = (request: Request, permit: Permit) => Promise<void>;
 
-/** Returns the URL of a GET call with its message replaced. */
 function withMessage({ path, query }: Exchange, message: Buffer): string {
   const parameters = new URLSearchParams(query);
   parameters.set("base64", "1");

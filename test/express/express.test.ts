@@ -124,32 +124,6 @@ test("responds at / to everything that earlier routes leave", async (t) => {
   t.is((await createGatehouse(`http://127.0.0.1:${port}`).info.getVersion({})).version, version);
 });
 
-test("responds to wrong methods, HEAD and preflights as the port does", async (t) => {
-  const { node, port } = await startApp(t, "/node");
-  for (const [path, method] of [
-    ["/version", "POST"],
-    ["/version", "DELETE"],
-    ["/", "PUT"],
-    ["/docs", "POST"],
-    ["/version", "HEAD"],
-    ["/", "HEAD"],
-    ["/nope", "HEAD"],
-    ["/docs", "HEAD"],
-    ["/version", "OPTIONS"],
-    ["/nope", "OPTIONS"],
-  ] as const) {
-    t.deepEqual(
-      await askWhole(port, `/node${path}`, method),
-      await askWhole(node.port, path, method),
-      `${method} ${path}`,
-    );
-  }
-  const rejected = await ask(port, "/node/version", { method: "DELETE" });
-  t.is(rejected.status, 405);
-  t.is(rejected.headers.allow, "GET, HEAD, OPTIONS");
-  t.is((await ask(port, "/node/version", { method: "OPTIONS" })).headers["access-control-allow-origin"], "*");
-});
-
 test("serves curl and JSON-RPC, also in batches", async (t) => {
   const { port, url } = await startApp(t, "/node");
   const { stdout } = await run("curl", ["-sS", "-w", "\n%{http_code} %{content_type}", `${url}/version`]);

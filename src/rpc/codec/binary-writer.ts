@@ -14,7 +14,6 @@ export class BinaryWriter {
   #buffer = Buffer.allocUnsafe(initialBytes);
   #end = 0;
 
-  /** Discards everything written. */
   reset(): void {
     this.#end = 0;
     if (this.#buffer.length > maxRetainedBytes) {
@@ -32,7 +31,6 @@ export class BinaryWriter {
     return Buffer.from(this.#buffer.subarray(position, this.#end));
   }
 
-  /** Writes encoded bytes unchanged. */
   encoded(bytes: Uint8Array): void {
     this.#ensure(bytes.length);
     this.#buffer.set(bytes, this.#end);
@@ -106,7 +104,6 @@ export class BinaryWriter {
     this.#end = this.#buffer.writeDoubleLE(value, this.#end);
   }
 
-  /** Writes the length and the bytes. */
   bytes(value: Uint8Array): void {
     this.varint32(value.length);
     this.encoded(value);

@@ -14,7 +14,6 @@ export function mayBeUnset(field: DescField): boolean {
   return field.proto.proto3Optional || field.oneof !== undefined;
 }
 
-/** Returns true if requests must contain the field. */
 export function isRequired(field: DescField): boolean {
   return getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
 }
@@ -29,7 +28,6 @@ export function enumNames({ values, sharedPrefix = "" }: DescEnum): Map<number, 
   );
 }
 
-/** Range of an integer field. */
 export interface Range {
   readonly min: bigint;
   readonly max: bigint;

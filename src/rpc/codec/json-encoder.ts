@@ -13,7 +13,6 @@ import { isImmutable } from "../../base/caches/immutable.js";
 import { enumNames } from "./fields.js";
 import { mayBeUnset } from "./fields.js";
 
-/** Encodes a message as compact JSON text. */
 export type JsonEncoder = (message: object) => string;
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -168,7 +167,6 @@ function flatten(text: string): string {
   return Buffer.from(text, "utf8").toString("utf8");
 }
 
-/** Returns the encoder of a list; undefined if it is empty. */
 function listEncoder(field: DescField, encode: EncodeValue): (values: readonly never[]) => string | undefined {
   const encodeItem = field.message === undefined ? encode : cacheTexts(encode);
   return (values) => {
@@ -180,7 +178,6 @@ function listEncoder(field: DescField, encode: EncodeValue): (values: readonly n
   };
 }
 
-/** Returns the encoder of a map; undefined if it is empty. */
 function mapEncoder(encode: EncodeValue): (entries: Readonly<Record<string, never>>) => string | undefined {
   return (entries) => {
     let text = "";

@@ -22,7 +22,6 @@ import { invalidValue, repeatedParameter } from "../parameters.js";
 import { expectationOf, putField } from "./fields.js";
 import { requestValidator } from "./request-rules.js";
 
-/** Limit on the nesting depth of a JSON body. */
 const maxDepth = 128;
 
 /**

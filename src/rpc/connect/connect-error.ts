@@ -1,4 +1,3 @@
-/** Error responses of Connect. */
 import { type Code, ConnectError } from "@connectrpc/connect";
 import {
   codeToHttpStatus,
@@ -14,7 +13,6 @@ import { corsHeaders, errorHeaders } from "../exchange/responses.js";
 import { writeEnvelope } from "../exchange/rpc-requests.js";
 import type { HttpResponse } from "../exchange/exchange.js";
 
-/** Converts an error to the library's type. */
 export function toConnectError(failure: RpcError): ConnectError {
   const headers = errorHeaders(failure);
   return new ConnectError(
@@ -25,7 +23,6 @@ export function toConnectError(failure: RpcError): ConnectError {
   );
 }
 
-/** Returns the error response of a unary call. */
 export function unaryError(requestId: string, failure: RpcError, headers: readonly string[]): HttpResponse {
   const error = toConnectError(failure);
   return {

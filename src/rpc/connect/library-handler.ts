@@ -40,7 +40,7 @@ export function createLibraryHandler(deps: ProtocolDeps): ServeRpc {
         protocol: media.protocol,
         method: served,
         async respond(permit, call) {
-          const libraryCall = createLibraryCall(exchange.requestId, served, media);
+          const libraryCall = createLibraryCall(exchange.requestId, served);
           const body = await readLibraryBody(exchange, served, media, permit);
           const response = await handle(toRequest(exchange, media, call, libraryCall, body));
           await sendLibraryResponse(exchange, response, media, permit);

@@ -16,7 +16,6 @@ import type { DescService } from "@bufbuild/protobuf";
 import { jsonNameOf, type NameOf, protoNameOf, requestValidator } from "../codec/request-rules.js";
 import { RpcError } from "../errors.js";
 import { maxMessageBytes } from "../exchange/rpc-requests.js";
-import type { RpcMedia } from "../exchange/rpc-requests.js";
 import { deadlineExceeded } from "../exchange/serve.js";
 import { nextTick } from "../exchange/pacing.js";
 import { toReportedError, type ProtocolDeps } from "../gate.js";
@@ -29,15 +28,12 @@ export const callerKey = createContextKey<Caller>({ address: "", identity: undef
 /** State of a call that the library processes, shared with the code that serves the call. */
 export interface LibraryCall {
   readonly requestId: string;
-  /** Returns the name of a field as the caller writes it. */
-  readonly nameOf: NameOf;
   /** Error of the call; undefined after the function has returned a response. */
   failure: RpcError | undefined;
 }
 
-const libraryCallKey = createContextKey<LibraryCall | undefined>(undefined);
+const libraryCallKey = createContextKey<LibraryCall>({ requestId: "", failure: undefined });
 
-/** Options of the library for reading requests. */
 export const libraryOptions = {
   acceptCompression: [compressionGzip, compressionBrotli],
   readMaxBytes: maxMessageBytes,
@@ -47,24 +43,17 @@ export const libraryOptions = {
 /**
  * Creates the state of a call, for the context. The initial error covers requests that the library itself rejects.
  */
-export function createLibraryCall(requestId: string, { desc }: ServedMethod, { format }: RpcMedia): LibraryCall {
+export function createLibraryCall(requestId: string, { desc }: ServedMethod): LibraryCall {
   return {
     requestId,
-    nameOf: namesIn(format),
     failure: new RpcError("INVALID_REQUEST", `The request is not a valid ${desc.input.typeName}.`),
   };
 }
 
-function namesIn(format: RpcMedia["format"]): NameOf {
-  return format === "json" ? jsonNameOf : protoNameOf;
-}
-
-/** Returns the context values of a call. */
 export function valuesOf(caller: Caller, libraryCall: LibraryCall) {
   return createContextValues().set(callerKey, caller).set(libraryCallKey, libraryCall);
 }
 
-/** Creates the function that registers the services. */
 export function connectRoutes(
   deps: Pick<ProtocolDeps, "services" | "onInternalError">,
 ): (router: ConnectRouter) => void {
@@ -91,7 +80,7 @@ function unary(served: ServedMethod, deps: Deps) {
         Promise.resolve(served.invoke(request, { caller: values.get(callerKey), signal })),
         untilDeadline(signal),
       ]);
-      recordFailure(libraryCall, undefined);
+      libraryCall.failure = undefined;
       return response;
     } catch (error) {
       throw fail(error, context, deps);
@@ -104,7 +93,7 @@ function stream(served: ServedMethod, deps: Deps) {
     const { values, signal } = context;
     const libraryCall = values.get(libraryCallKey);
     try {
-      recordFailure(libraryCall, undefined);
+      libraryCall.failure = undefined;
       if (served.desc.methodKind === "server_streaming") {
         requestValidator(served.desc.input)(request, nameOfField(context));
       }
@@ -123,12 +112,6 @@ function stream(served: ServedMethod, deps: Deps) {
   };
 }
 
-function recordFailure(libraryCall: LibraryCall | undefined, failure: RpcError | undefined): void {
-  if (libraryCall !== undefined) {
-    libraryCall.failure = failure;
-  }
-}
-
 /** Records a thrown value as the error of the call, and returns the error in the library's type. */
 function fail(thrown: unknown, { values, signal }: HandlerContext, deps: Deps): ConnectError {
   if (signal.aborted && !isPastDeadline(signal)) {
@@ -136,15 +119,14 @@ function fail(thrown: unknown, { values, signal }: HandlerContext, deps: Deps): 
     return new ConnectError("The client disconnected.", Code.Canceled);
   }
   const libraryCall = values.get(libraryCallKey);
-  const failure = toReportedError(thrown, libraryCall?.requestId ?? "", deps);
-  recordFailure(libraryCall, failure);
-  return toConnectError(failure);
+  libraryCall.failure = toReportedError(thrown, libraryCall.requestId, deps);
+  return toConnectError(libraryCall.failure);
 }
 
-/** Returns the function that names fields as the caller does. Without a library call, the content type decides. */
-function nameOfField({ values, requestHeader }: HandlerContext): NameOf {
-  const isJson = requestHeader.get("content-type")?.includes("json") === true;
-  return values.get(libraryCallKey)?.nameOf ?? namesIn(isJson ? "json" : "proto");
+/** Returns the function that names fields as the caller does. */
+function nameOfField({ requestHeader, url }: HandlerContext): NameOf {
+  const type = requestHeader.get("content-type") ?? new URL(url).searchParams.get("encoding");
+  return type?.includes("json") === true ? jsonNameOf : protoNameOf;
 }
 
 /** Rejects at the caller's deadline; otherwise never settles. */

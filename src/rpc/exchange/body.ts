@@ -11,7 +11,6 @@ export const maxBodyBytes = 2 * 1024 * 1024;
 /** Time limit for a body, in milliseconds. */
 const bodyWithinMs = 30_000;
 
-/** Early check of the first bytes of a body. */
 export interface EarlyCheck {
   readonly bytes: number;
   /** Throws an RpcError if the rest of the body should be rejected. */
@@ -86,7 +85,6 @@ export async function readBody(
   return chunks[0] ?? Buffer.alloc(0);
 }
 
-/** Discards a body as it arrives. Resolves at its end, on an error, or after 30 s. */
 export async function discardBody(source: Readable, onBytes: (bytes: number) => void): Promise<void> {
   if (source.destroyed || source.readableEnded) {
     return;

@@ -15,9 +15,7 @@ import type { Exchange, HttpResponse, HttpResponseBody } from "./exchange.js";
 import { paceResponse } from "./pacing.js";
 import { privateHeaders } from "./responses.js";
 
-/** Protocol-specific part of a call. */
 export interface CacheableCall {
-  /** Calls the rpc. */
   readonly invoke: () => object | Promise<object>;
   readonly encode: (message: object) => HttpResponseBody;
   readonly createResponse: (reply: Reply) => HttpResponse;
@@ -27,11 +25,9 @@ export interface CacheableCall {
 export interface Reply extends Directives {
   /** Undefined if the client already has this response: the body is not sent. */
   readonly body: HttpResponseBody | undefined;
-  /** Status and headers that the rpc sets. */
   readonly plain?: PlainReply | undefined;
 }
 
-/** Cache directives of a reply. */
 interface Directives {
   readonly headers: readonly string[];
   /**
@@ -50,7 +46,6 @@ export type RespondCached = (
   call: CacheableCall,
 ) => HttpResponse | Promise<HttpResponse>;
 
-/** Default limit on cached bytes. */
 const defaultCacheBytes = 1024 * 1024;
 /**
  * Limits on keys and bodies, in UTF-16 units or bytes. Longer requests rarely repeat; longer bodies are cached
@@ -115,10 +110,8 @@ export function createCaching({
     return (exchange, { identity }, { invoke, encode, createResponse }) => {
       const tag = identity === undefined ? tagNow() : undefined;
       const key = tag === undefined ? undefined : `${tag} ${exchange.path}?${exchange.query}`;
-      const isKnown = ({ etag }: Directives): boolean =>
-        etag !== undefined && matchesIfNoneMatch(etag, exchange.header("if-none-match"));
       const cached = key === undefined ? undefined : cache.get(key);
-      if (cached !== undefined && isKnown(cached)) {
+      if (cached !== undefined && hasResponse(exchange, cached)) {
         return createResponse({ ...cached, body: undefined });
       }
       if (cached?.body !== undefined) {
@@ -128,14 +121,15 @@ export function createCaching({
       const respond = (message: object): HttpResponse => {
         const directives = directivesOf(message, tag);
         const plain = plainReply?.(message);
-        const body = isKnown(directives) ? undefined : encode(message);
+        const body = hasResponse(exchange, directives) ? undefined : encode(message);
         const isCacheable = plain === undefined && directives.etag !== undefined && key!.length <= maxKeyUnits;
         if (isCacheable) {
           // The first request stores only its key, so that a client that reads everything once evicts little.
           const isRepeated = body !== undefined && (body.body?.length ?? 0) <= maxBodyUnits && cache.has(key!);
           cache.set(key!, { ...directives, body: isRepeated ? toCacheableBody(body) : undefined });
         }
-        return createResponse({ ...directives, body, plain });
+        const { headers, isImmutable: isLasting, etag } = directives;
+        return createResponse({ headers, isImmutable: isLasting, etag, body, plain });
       };
       const message = invoke();
       return message instanceof Promise
@@ -143,6 +137,11 @@ export function createCaching({
         : respond(message);
     };
   };
+}
+
+/** Returns true if the client already has the response with this tag. */
+function hasResponse(exchange: Exchange, { etag }: Directives): boolean {
+  return etag !== undefined && matchesIfNoneMatch(etag, exchange.header("if-none-match"));
 }
 
 /** Minimum length of a shared body. Shorter texts are sent faster as strings, together with the headers. */

@@ -8,13 +8,11 @@ import { discardBody, type EarlyCheck, iterateChunks, readBody } from "./body.js
 import { writePiece } from "./pacing.js";
 
 export interface HttpResponseBody {
-  /** Content of the body; undefined if empty. */
   readonly body?: string | Buffer | undefined;
   /** True if the bytes are stored elsewhere and shared with other responses. */
   readonly isShared?: boolean | undefined;
 }
 
-/** Complete response. */
 export interface HttpResponse extends HttpResponseBody {
   readonly status: number;
   /** Headers, a flat list of names and values. */
@@ -25,14 +23,12 @@ export interface HttpResponse extends HttpResponseBody {
 
 export abstract class Exchange implements Arrival {
   abstract readonly isHttp2: boolean;
-  /** HTTP method, in upper case. */
   abstract readonly method: string;
   /** Path as sent, without origin and query. */
   readonly path: string;
   /** Query as sent, without the question mark. */
   readonly query: string;
   protected abstract readonly headers: IncomingHttpHeaders;
-  /** Stream of the request body. */
   protected abstract readonly source: Readable;
   private closeListeners: (() => void)[] | undefined;
 
@@ -108,7 +104,6 @@ export abstract class Exchange implements Arrival {
   /** Sends a complete response. Does nothing if the client has disconnected or a response has started. */
   abstract send(response: HttpResponse): void;
 
-  /** Starts a response whose body follows in pieces. */
   abstract start(status: number, headers: readonly string[]): void;
 
   /** Sends a piece of the body. Resolves when the next piece may be sent, or if the client has disconnected. */
@@ -139,7 +134,6 @@ export abstract class Exchange implements Arrival {
   /** Ends a started response, over HTTP/2 with trailers: a flat list of names and values. */
   abstract finish(trailers?: readonly string[]): void;
 
-  /** True if a response has started. */
   get headersSent(): boolean {
     return this.out.headersSent;
   }

@@ -1,4 +1,3 @@
-/** Exchange over HTTP/1.1. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Connection } from "../gate.js";
 import { bodiless, Exchange, type HttpResponse } from "./exchange.js";

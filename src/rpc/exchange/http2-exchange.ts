@@ -1,4 +1,3 @@
-/** Exchange over one HTTP/2 stream. */
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Connection } from "../gate.js";
 import { bodiless, Exchange, type HttpResponse } from "./exchange.js";

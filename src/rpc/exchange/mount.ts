@@ -23,8 +23,6 @@ export function createMount(deps: MountDeps) {
   const { gate, nextRequestId, headersOf = (_, headers) => headers } = deps;
   const open = new Set<Exchange>();
   let isDraining = false;
-  /** Called when the last exchange closes. */
-  const onEmpty: (() => void)[] = [];
 
   function admit(request: IncomingMessage, response: ServerResponse): Http1Exchange | RpcError {
     if (isDraining) {
@@ -40,9 +38,6 @@ export function createMount(deps: MountDeps) {
     exchange.onClose(() => {
       open.delete(exchange);
       connection.end();
-      if (open.size === 0) {
-        onEmpty.forEach((call) => call());
-      }
     });
     return exchange;
   }
@@ -71,11 +66,8 @@ export function createMount(deps: MountDeps) {
     /** Rejects new requests, and waits up to `graceMs` for those in progress. Aborts the rest. */
     async drain(graceMs: number): Promise<void> {
       isDraining = true;
-      if (open.size === 0) {
-        return;
-      }
       const abortOpen = setTimeout(() => open.forEach((exchange) => exchange.abort()), graceMs);
-      await new Promise<void>((resolve) => onEmpty.push(resolve));
+      await Promise.all([...open].map((exchange) => new Promise<void>((resolve) => exchange.onClose(resolve))));
       clearTimeout(abortOpen);
     },
   };

@@ -24,10 +24,8 @@ export const preflightHeaders: readonly string[] = [
   "86400",
 ];
 
-/** Headers of a response that is private to its caller. */
 export const privateHeaders: readonly string[] = ["Cache-Control", "private, no-store"];
 
-/** Creates a response with a JSON body. */
 export function jsonResponse(
   requestId: string,
   status: number,
@@ -51,12 +49,10 @@ export function errorResponse(requestId: string, failure: RpcError, headers: rea
   ]);
 }
 
-/** Returns the headers of an error. */
 export function errorHeaders({ headers, retryAfterS }: RpcError): readonly string[] {
   return retryAfterS === undefined ? headers : [...headers, "Retry-After", String(retryAfterS)];
 }
 
-/** Returns the error body as JSON text. */
 export function errorBody(failure: RpcError): string {
   return JSON.stringify({
     success: false,
@@ -66,7 +62,6 @@ export function errorBody(failure: RpcError): string {
   });
 }
 
-/** Creates the error for a request with an unsupported HTTP method. */
 export function methodNotAllowed(method: string, allowed: readonly string[]): RpcError {
   const list = allowed.join(", ");
   const message = `${method} is not allowed here; allowed: ${list}.`;

@@ -4,7 +4,6 @@ import type { ServedMethod, ServedService } from "../service.js";
 import type { EarlyCheck } from "./body.js";
 import type { Exchange } from "./exchange.js";
 
-/** Protocol and encoding that a Content-Type selects. */
 export interface RpcMedia {
   readonly protocol: "grpc" | "grpc-web" | "connect";
   readonly format: "proto" | "json";
@@ -37,11 +36,13 @@ const mediaByType: ReadonlyMap<string, RpcMedia> = new Map(
 );
 
 /** Parses a Content-Type in any case, ignoring parameters; undefined if no protocol matches. */
-export function readRpcMedia(contentType = ""): RpcMedia | undefined {
+export function readRpcMedia(contentType: string | undefined): RpcMedia | undefined {
+  if (contentType === undefined) {
+    return undefined;
+  }
   return mediaByType.get(contentType) ?? mediaByType.get(contentType.split(";", 1)[0]!.trim().toLowerCase());
 }
 
-/** Serves a call of an rpc. */
 export type ServeRpc = (exchange: Exchange, served: ServedMethod, media: RpcMedia) => void;
 
 /** Returns every rpc by its path. */
@@ -66,7 +67,6 @@ const unitsMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 
 /** Limit on the delay of a timer, in milliseconds. Longer timeouts count as this one. */
 const maxMs = 2 ** 31 - 1;
 
-/** Parses a timeout to milliseconds; undefined if malformed. */
 export function parseTimeout(name: TimeoutHeader, text: string): number | undefined {
   const [, digits, unit = "m"] = timeouts[name].form.exec(text) ?? [];
   return digits === undefined ? undefined : Math.min(Number(digits) * unitsMs[unit]!, maxMs);
@@ -99,7 +99,6 @@ export const maxMessageBytes = 4 * 1024 * 1024;
 /** Length of the prefix before a message, in bytes. */
 export const prefixBytes = 5;
 
-/** Returns a message with its prefix. */
 export function writeEnvelope(flags: number, message: Uint8Array): Buffer {
   const bytes = Buffer.allocUnsafe(prefixBytes + message.length);
   bytes[0] = flags;

@@ -7,7 +7,6 @@ import type { Call, Caller, ServedMethod } from "../service.js";
 import type { HttpResponse, Exchange } from "./exchange.js";
 import { errorResponse } from "./responses.js";
 
-/** Protocol-specific part of processing a request. */
 export interface ExchangeHandling {
   readonly protocol: Protocol;
   /** Requested rpc; undefined if there is none, or if the body names it. */
@@ -20,7 +19,7 @@ export interface ExchangeHandling {
    * Returns the response for an error; undefined if another component sends it. `headers` are those of the permit, a
    * flat list of names and values. By default the response is that of plain HTTP.
    */
-  reject?(failure: RpcError, headers: readonly string[]): HttpResponse | undefined;
+  readonly reject?: ((failure: RpcError, headers: readonly string[]) => HttpResponse | undefined) | undefined;
 }
 
 export type ServeDeps = Pick<ProtocolDeps, "gate" | "onInternalError">;
@@ -158,7 +157,6 @@ function checkBeforeBody(method: ServedMethod | undefined, exchange: Exchange, c
   }
 }
 
-/** Creates the error of a call that exceeded its deadline. */
 export function deadlineExceeded(): RpcError {
   return new RpcError("DEADLINE_EXCEEDED", "The call exceeded its deadline; allow more time or request less.");
 }

@@ -14,11 +14,9 @@ import { CallError, type ChannelTarget } from "../channel.js";
 /** Library for calls to other nodes. Nodes without outgoing calls never load it. */
 export const grpcJs = lazyRequire<typeof GrpcJs>("@grpc/grpc-js");
 
-/** Peer found at an address. */
 export interface PinnedPeer {
   /** Public key of the peer: 0x and 64 lowercase hex digits. */
   readonly identity: string;
-  /** Certificate of the peer, in PEM. */
   readonly certificate: string;
 }
 

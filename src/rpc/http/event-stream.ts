@@ -13,32 +13,26 @@ import { toReportedError, type Permit, type ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 import type { HttpRoute } from "./http-rule.js";
 
-/** Encoding of messages in the body. */
-interface StreamFormat {
-  readonly contentType: string;
-  /** Formats a message, or the error that ends the stream. */
-  write(json: string, event: string | undefined, id?: string): string;
-  /** Text that may be sent between messages. */
-  readonly keepAlive: string;
-}
-
 /** Media types of streams. */
 export const streamTypes = ["text/event-stream", "application/jsonl"] as const;
 
-const events: StreamFormat = {
+const events = {
   contentType: `${streamTypes[0]}; charset=utf-8`,
-  write: (json, event, id) => `${line("event", event)}${line("id", id)}data: ${json}\n\n`,
+  /** Formats a message, or the error that ends the stream. */
+  write: (json: string, event?: string, id?: string): string =>
+    `${line("event", event)}${line("id", id)}data: ${json}\n\n`,
+  /** Text that may be sent between messages. */
   keepAlive: ":\n\n",
 };
 
-const lines: StreamFormat = {
+const lines: typeof events = {
   contentType: `${streamTypes[1]}; charset=utf-8`,
   write: (json) => `${json}\n`,
   keepAlive: "\n",
 };
 
-function line(name: string, value: string | undefined): string {
-  return value === undefined || value === "" ? "" : `${name}: ${value}\n`;
+function line(name: string, value = ""): string {
+  return value === "" ? "" : `${name}: ${value}\n`;
 }
 
 /** Longest interval without data, in milliseconds: proxies close connections that are silent for a minute. */
@@ -47,28 +41,41 @@ const keepAliveMs = 15_000;
 /** Event name of the error that ends a stream. Browsers use the name `error` for a lost connection. */
 const failureEvent = "failure";
 
-/** Sends messages until the stream ends or the client disconnects. */
-export type SendStream = (exchange: Exchange, permit: Permit, messages: AsyncIterable<object>) => Promise<void>;
-
-/** Compiles the function that sends the messages of an rpc. */
+/** Compiles the function that sends the messages of an rpc, until the stream ends or the client disconnects. */
 export function compileStream(
   { desc }: ServedMethod,
   { responseField }: HttpRoute,
   deps: Pick<ProtocolDeps, "onInternalError">,
-): SendStream {
+): (exchange: Exchange, permit: Permit, messages: AsyncIterable<object>) => Promise<void> {
   const encode = responseField === undefined ? jsonEncoder(desc.output) : jsonFieldEncoder(responseField);
   const eventOf = compileEvent(desc.output);
   const idOf = compileId(desc.output);
 
   return async (exchange, permit, messages) => {
-    const format = formatFor(exchange.header("accept"));
-    const out = openBody(exchange, permit, format.contentType);
-    const keepAliveTimer = setInterval(() => out.keepAlive(format.keepAlive), keepAliveMs);
+    const { requestId } = exchange;
+    const { contentType, write, keepAlive } = formatFor(exchange.header("accept"));
+    let isWriting = false;
+    function start(): void {
+      // Proxies must neither cache nor buffer the stream.
+      const headers = ["Content-Type", contentType, "Cache-Control", "no-store", "X-Accel-Buffering", "no"];
+      exchange.start(200, [...headers, "X-Request-Id", requestId, ...corsHeaders, ...permit.headers]);
+    }
+    async function send(text: string): Promise<void> {
+      isWriting = true;
+      await exchange.writeReserved(permit, Buffer.from(text), start);
+      isWriting = false;
+    }
+    const keepAliveTimer = setInterval(() => {
+      if (exchange.headersSent && !exchange.isClosed && !isWriting) {
+        void exchange.write(Buffer.from(keepAlive));
+      }
+    }, keepAliveMs);
+
     try {
       for await (const message of messages) {
         // Encode each message in its own tick, because messages may be large.
         await nextTick();
-        await out.write(format.write(encode(message), eventOf(message), idOf(message)));
+        await send(write(encode(message), eventOf(message), idOf(message)));
         if (exchange.isClosed) {
           return;
         }
@@ -78,49 +85,20 @@ export function compileStream(
       if (!exchange.headersSent) {
         throw error;
       }
-      const failure = toReportedError(error, exchange.requestId, deps);
+      const failure = toReportedError(error, requestId, deps);
       permit.recordOutcome(failure);
-      await out.write(format.write(errorBody(failure), failureEvent));
+      await send(write(errorBody(failure), failureEvent));
     } finally {
       clearInterval(keepAliveTimer);
     }
-    out.end();
+    start();
+    exchange.finish();
   };
 }
 
 /** Returns the JSON lines format if the client accepts it, otherwise server-sent events. */
-function formatFor(accept: string | undefined): StreamFormat {
-  return accept !== undefined && /\bapplication\/(jsonl|x-ndjson)\b/i.test(accept) ? lines : events;
-}
-
-/** Creates a response body, which starts with the first piece. */
-function openBody(exchange: Exchange, permit: Permit, contentType: string) {
-  let isWriting = false;
-
-  function start(): void {
-    // Proxies must neither cache nor buffer the stream.
-    const headers = ["Content-Type", contentType, "Cache-Control", "no-store", "X-Accel-Buffering", "no"];
-    exchange.start(200, [...headers, "X-Request-Id", exchange.requestId, ...corsHeaders, ...permit.headers]);
-  }
-
-  return {
-    /** Writes a piece of the body. Resolves when the piece is sent. */
-    async write(text: string): Promise<void> {
-      isWriting = true;
-      await exchange.writeReserved(permit, Buffer.from(text), start);
-      isWriting = false;
-    },
-    /** Sends a keep-alive text, unless the stream has not started or a write is in progress. */
-    keepAlive(text: string): void {
-      if (exchange.headersSent && !exchange.isClosed && !isWriting) {
-        void exchange.write(Buffer.from(text));
-      }
-    },
-    end(): void {
-      start();
-      exchange.finish();
-    },
-  };
+function formatFor(accept = ""): typeof events {
+  return /\bapplication\/(jsonl|x-ndjson)\b/i.test(accept) ? lines : events;
 }
 
 /** Compiles the function that returns an event's id, the cursor of its message; undefined without a cursor. */

@@ -3,18 +3,15 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Pages, StaticPage } from "./pages.js";
 
-/** Returns the concatenated text of these files. */
 function readAssets(...names: readonly string[]): string {
   return names.map((name) => readFileSync(new URL(`../../../assets/${name}`, import.meta.url), "utf8")).join("\n");
 }
 
-/** Files of a page, by name. */
 export interface PageAssets {
   readonly html: string;
   /** Styles besides the common ones. */
   readonly styles: readonly string[];
   readonly scripts: readonly string[];
-  /** Additional Content-Security-Policy directives. */
   readonly policy?: string;
   /** Returns the content for `<!--BODY-->`. By default the page has none. */
   readonly body?: () => string | Promise<string>;
@@ -67,12 +64,10 @@ export function createExplorerPages(): Pages {
   };
 }
 
-/** Data of the status page that is not part of the API. */
 export interface StatusPageData {
   readonly history: { count(): number; columns(): object };
   /** Interval between points of the history, in milliseconds. */
   readonly everyMs: number;
-  /** Name of the database. */
   readonly database: string;
 }
 

@@ -4,7 +4,6 @@ import { http } from "../../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../../gen/google/api/http_pb.js";
 
 export interface HttpRoute {
-  /** HTTP method, in upper case. */
   readonly method: string;
   /** Path template, such as `/storage-program/{storage_address}`. */
   readonly template: string;
@@ -12,7 +11,6 @@ export interface HttpRoute {
   readonly responseField: DescField | undefined;
   /** Target of a JSON body: the request message (`*`) or one of its fields; undefined without a body. */
   readonly body: "*" | DescField | undefined;
-  /** True if the response is a stream of messages. */
   readonly isStream: boolean;
 }
 

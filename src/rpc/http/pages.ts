@@ -14,18 +14,15 @@ export interface StaticPage {
   readonly contentType: string;
   /** Additional Content-Security-Policy directives; by default the page may load nothing. */
   readonly policy?: string;
-  /** Creates the content. */
   readonly load: () => string | Buffer | Promise<string>;
   /** Returns a number that changes with the content. Without this function the content never changes. */
   readonly revision?: () => number;
 }
 
-/** Documents by path. */
 export type Pages = Readonly<Record<string, StaticPage>>;
 
 export type PageServer = ReturnType<typeof createPageServer>;
 
-/** Body of a page in one content coding. */
 interface Representation {
   readonly body: Buffer;
   /** Strong entity tag, with its quotes: unique for each body. */

@@ -121,7 +121,6 @@ function findField(input: DescMessage, path: string, nameOf: NameOf): TextField 
   };
 }
 
-/** Returns the message in a field. Creates a missing one. */
 function openMessage(message: object, field: DescField): object {
   const inner = readField(message, field) ?? create(field.message!);
   putField(message, field, inner);

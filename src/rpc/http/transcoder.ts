@@ -16,10 +16,8 @@ import { compileRequestBinder } from "./request-binder.js";
 import { RouteTable, splitPath } from "./route-table.js";
 import type { Call, ServedMethod } from "../service.js";
 
-/** Request to a route. */
 interface RouteRequest {
   readonly exchange: Exchange;
-  /** Values of the path's fields. */
   readonly parameters: readonly string[];
   readonly permit: Permit;
   readonly call: Call;
@@ -69,7 +67,7 @@ export function compileEndpoints(deps: ProtocolDeps, reject?: Reject): Endpoint[
               protocol: "http",
               method: served,
               respond: (permit, call) => respond({ exchange, parameters, permit, call }),
-              ...(reject !== undefined && { reject: (failure, headers) => reject(exchange, failure, headers) }),
+              reject: reject && ((failure, headers) => reject(exchange, failure, headers)),
             },
             deps,
           ),
@@ -143,7 +141,12 @@ function createResponse(
   const added = isImmutable ? headers : [...headers, ...permit.headers];
   return body === undefined
     ? notModified(requestId, added)
-    : jsonResponse(requestId, plain?.status ?? 200, body, [...added, ...Object.entries(plain?.headers ?? {}).flat()]);
+    : jsonResponse(
+        requestId,
+        plain?.status ?? 200,
+        body,
+        plain?.headers === undefined ? added : [...added, ...Object.entries(plain.headers).flat()],
+      );
 }
 
 function compileStreamRoute(served: ServedMethod, route: HttpRoute, deps: ProtocolDeps): Respond {

@@ -9,7 +9,6 @@ import { RpcError } from "../errors.js";
 import { errorBody } from "../exchange/responses.js";
 import { httpTimeouts } from "./listen.js";
 
-/** Creates the server. With `tls` it serves HTTPS. */
 export function createHttp1Server(listener: RequestListener, tls: HttpsServerOptions | undefined): Server {
   const server =
     tls === undefined
@@ -33,7 +32,6 @@ function handleClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   );
 }
 
-/** Errors of the HTTP parser by their codes. */
 const clientFailures: Readonly<Record<string, RpcError>> = {
   HPE_HEADER_OVERFLOW: new RpcError("HEADERS_TOO_LARGE", "The request line and headers are too large."),
   ERR_HTTP_REQUEST_TIMEOUT: new RpcError("REQUEST_TIMEOUT", "The request did not arrive in time."),

@@ -14,7 +14,6 @@ import type { Exchange } from "../exchange/exchange.js";
 import { Http2Exchange } from "../exchange/http2-exchange.js";
 import type { Connection } from "../gate.js";
 
-/** Limit on the headers of a request, in bytes. */
 const maxHeaderBytes = 16 * 1024;
 
 /**
@@ -99,7 +98,6 @@ export function createHttp2Sessions(
   return { accept, drain };
 }
 
-/** HTTP/2 connection with its usage. */
 class Session {
   readonly http2: ServerHttp2Session;
   /** Bytes that requests account for. */
@@ -109,7 +107,6 @@ class Session {
    * Number that increments after each tick in which streams were opened. Streams with the same number came in one read.
    */
   private tick = 0;
-  /** True until the end of the current tick. */
   private isTickOpen = false;
   /** Other bytes, for which the connection was already penalized. */
   private penalizedBytes = 0;

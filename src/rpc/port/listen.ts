@@ -15,7 +15,6 @@ export type ListenAddress =
     }
   | { readonly path: string };
 
-/** Listener that is not bound yet. */
 export interface RpcListener {
   /**
    * Binds the address. Resolves to the bound port, 0 for a Unix socket. Rejects with the system's error, such as

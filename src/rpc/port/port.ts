@@ -38,7 +38,6 @@ export interface PortDeps {
   readonly connectionAgeMs?: number | undefined;
 }
 
-/** Open connection, as admitted by the gate. */
 interface OpenConnection {
   /** TCP connection, below TLS if TLS is used. */
   readonly socket: Socket;
@@ -47,11 +46,9 @@ interface OpenConnection {
   isUsed: boolean;
   /** Time of admission, on the clock of `performance.now()`. */
   readonly sinceMs: number;
-  /** HTTP/2 session; undefined for other connections. */
   session: { close(): void } | undefined;
 }
 
-/** Creates the listener, not bound yet. */
 export function createPort(deps: PortDeps): RpcListener {
   const { handle, gate, nextRequestId, tls, isMutual = false, connectionAgeMs = Infinity } = deps;
   const open = new Set<OpenConnection>();

@@ -6,7 +6,6 @@ import type { Socket } from "node:net";
 
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
-/** Accepts a connection of one HTTP version. */
 export type Accept = (socket: Socket) => void;
 
 /**

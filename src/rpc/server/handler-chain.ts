@@ -46,7 +46,6 @@ function createHandler(
   };
 }
 
-/** Creates the handler of preflights: `OPTIONS` on any path. */
 export function createPreflightHandler(deps: ServeDeps): Handler {
   return createHandler(
     ({ method }) => method === "OPTIONS",
@@ -85,7 +84,6 @@ export function createJsonRpcHandler(jsonRpc: JsonRpcEntry, deps: ServeDeps): Ha
   };
 }
 
-/** Creates the handler of documents. */
 export function createPageHandler(pages: PageServer, deps: ServeDeps): Handler {
   return createHandler(
     ({ path, method }) => pages.has(path) && isRead(method),
@@ -98,7 +96,6 @@ function isRead(method: string): boolean {
   return method === "GET" || method === "HEAD";
 }
 
-/** Path of the front page. */
 const frontPage = "/explore";
 
 /**

@@ -30,9 +30,7 @@ import {
 export interface RpcServerDeps extends ProtocolDeps {
   /** Node-call interface for existing clients. */
   readonly nodeCall: HandleNodeCall;
-  /** Title and version in the descriptions of the interface. */
   readonly info: DocumentInfo;
-  /** Documents besides those that describe the interface. */
   readonly pages?: Pages;
   /** Age limit of connections, as in `PortDeps`. */
   readonly connectionAgeMs?: number | undefined;
@@ -42,9 +40,7 @@ export interface RpcServerDeps extends ProtocolDeps {
 export interface ApplicationDeps extends Mount {
   readonly protocol: ProtocolDeps;
   readonly handlers: ReturnType<typeof createHandlers>;
-  /** Endpoints of the plain HTTP routes. */
   readonly endpoints: readonly Endpoint[];
-  /** Paths of the documents. */
   readonly pagePaths: readonly string[];
 }
 
@@ -68,7 +64,6 @@ export interface RpcServerOptions<A extends Application> {
   readonly edge: "compiled" | "express";
 }
 
-/** Server of the public port. */
 export interface RpcServer<A extends Application> extends RpcListener {
   /** Returns the application. Requests that other servers pass to the application drain together with the port. */
   application(): Promise<A>;

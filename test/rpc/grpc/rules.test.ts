@@ -56,9 +56,7 @@ const follows = test.macro({
     } else {
       t.is(answer.grpcStatus, undefined, shown);
     }
-    if (expected.message !== undefined) {
-      t.regex(answer.message ?? "", expected.message);
-    }
+    t.true((answer.message ?? "").includes(expected.message ?? ""), shown);
     if (expected.header !== undefined) {
       const [name, value] = expected.header;
       t.regex({ ...raw.headers, ...raw.trailers }[name] ?? "", value, shown);
@@ -73,7 +71,7 @@ function checkGrpc(t: ExecutionContext, answer: GrpcAnswer, raw: RawAnswer, show
   t.regex(answer.contentType ?? "", /^application\/grpc(\+proto)?$/, shown);
   t.not(raw.end, "connection", shown);
   t.is(answer.messages.length > 0 || !isOk, true, shown);
-  t.true(isOk || (answer.message ?? "") !== "", shown);
+  t.true(isOk || /^.{1,1000}$/s.test(answer.message ?? ""), shown);
   t.is(raw.headers["connection"] ?? raw.headers["transfer-encoding"], undefined);
   if (answer.details !== undefined) {
     t.is(answer.details.code, answer.grpcStatus!);

@@ -34,7 +34,8 @@ export interface Rule {
     readonly httpStatus?: number | readonly number[];
     /** Expected gRPC status; undefined if the response is not gRPC. */
     readonly grpcStatus?: number | readonly number[];
-    readonly message?: RegExp;
+    /** Text in the message of the status. */
+    readonly message?: string;
     /** True if a reset of the stream is also allowed. */
     readonly orReset?: true;
     /** Expected header of the response. */
@@ -58,6 +59,14 @@ const gzipped = gzipSync(tenUnknown);
 
 const ok = { grpcStatus: codes.ok } as const;
 const notGrpc = { httpStatus: 415 } as const;
+
+const gzip = { headers: { "grpc-encoding": "gzip" } };
+const identity = { headers: { "grpc-encoding": "identity" } };
+const isInternal = { grpcStatus: codes.internal } as const;
+const isInvalid = { grpcStatus: codes.invalidArgument } as const;
+const isTooLarge = { grpcStatus: codes.resourceExhausted } as const;
+/** Codes that servers use for a malformed message. */
+const malformed = { grpcStatus: [codes.invalidArgument, codes.internal] } as const;
 
 const contentTypes: Rule[] = [
   ...[
@@ -108,7 +117,7 @@ const timeouts: Rule[] = [
     rule: "a malformed time-out of a stream",
     path: watchHealth,
     headers: { "grpc-timeout": "-1S" },
-    expected: { grpcStatus: codes.invalidArgument },
+    expected: isInvalid,
   },
   ...[
     ["that is over at once, of a unary call", getVersion, "1n"],
@@ -125,53 +134,22 @@ const timeouts: Rule[] = [
 ];
 
 const compression: Rule[] = [
-  { rule: "gzip", headers: { "grpc-encoding": "gzip" }, frames: [grpcMessage(gzipped, 1)], expected: ok },
-  {
-    rule: "gzip announced, the message not compressed",
-    headers: { "grpc-encoding": "gzip" },
-    frames: [grpcMessage(tenUnknown)],
-    expected: ok,
-  },
-  { rule: "identity", headers: { "grpc-encoding": "identity" }, frames: [grpcMessage(tenUnknown)], expected: ok },
-  {
-    rule: "the compressed flag without grpc-encoding",
-    frames: [grpcMessage(gzipped, 1)],
-    expected: { grpcStatus: codes.internal },
-  },
-  {
-    rule: "the compressed flag with grpc-encoding identity",
-    headers: { "grpc-encoding": "identity" },
-    frames: [grpcMessage(gzipped, 1)],
-    expected: { grpcStatus: codes.internal },
-  },
+  { rule: "gzip", ...gzip, frames: [grpcMessage(gzipped, 1)], expected: ok },
+  { rule: "gzip announced, the message not compressed", ...gzip, frames: [grpcMessage(tenUnknown)], expected: ok },
+  { rule: "identity", ...identity, frames: [grpcMessage(tenUnknown)], expected: ok },
+  { rule: "the compressed flag without grpc-encoding", frames: [grpcMessage(gzipped, 1)], expected: isInternal },
+  { rule: "the compressed flag, identity", ...identity, frames: [grpcMessage(gzipped, 1)], expected: isInternal },
   ...["snappy", "x-unknown", "gzip, gzip"].map((encoding) => ({
     rule: `grpc-encoding ${encoding}, which is not known`,
     headers: { "grpc-encoding": encoding },
     frames: [grpcMessage(gzipped, 1)],
     expected: { grpcStatus: codes.unimplemented, header: ["grpc-accept-encoding", /\bgzip\b/] as const },
   })),
-  {
-    rule: "gzip that is none",
-    headers: { "grpc-encoding": "gzip" },
-    frames: [grpcMessage(Buffer.from("no gzip"), 1)],
-    expected: { grpcStatus: [codes.internal, codes.invalidArgument] },
-  },
-  {
-    // The flag is 0 or 1. The specification does not define others.
-    rule: "flag byte 2",
-    frames: [grpcMessage(tenUnknown, 2)],
-    expected: { grpcStatus: [codes.internal, codes.invalidArgument] },
-  },
-  {
-    rule: "the flag of trailers in gRPC-Web",
-    frames: [grpcMessage(Buffer.from("a: b\r\n"), 0x80)],
-    expected: { grpcStatus: [codes.internal, codes.invalidArgument] },
-  },
-  {
-    rule: "an answer that may be compressed",
-    headers: { "grpc-accept-encoding": "gzip,identity" },
-    expected: ok,
-  },
+  { rule: "gzip that is none", ...gzip, frames: [grpcMessage(Buffer.from("no gzip"), 1)], expected: malformed },
+  // The flag is 0 or 1. The specification does not define others.
+  { rule: "flag byte 2", frames: [grpcMessage(tenUnknown, 2)], expected: malformed },
+  { rule: "the flag of trailers in gRPC-Web", frames: [grpcMessage(Buffer.from("a: b"), 0x80)], expected: malformed },
+  { rule: "an answer that may be compressed", headers: { "grpc-accept-encoding": "gzip,identity" }, expected: ok },
 ];
 
 /** RFC 9113, 8.3.1: a path without a leading slash is malformed, so its stream may be reset. */
@@ -194,7 +172,7 @@ const paths: Rule[] = [
   ].map((path) => ({
     rule: `path ${path.length > 80 ? `of ${path.length} characters` : path}`,
     path,
-    expected: { grpcStatus: codes.unimplemented, message: /^.{1,1000}$/s },
+    expected: { grpcStatus: codes.unimplemented },
   })),
   ...["/é/ключ", "/a\u{1f600}/b"].map((path) => ({
     rule: `path ${path} in bytes of UTF-8`,
@@ -208,9 +186,11 @@ const paths: Rule[] = [
   })),
 ];
 
-const half = { grpcStatus: [codes.invalidArgument, codes.internal] } as const;
 /** Allowed codes for one message too many or too few: statuscodes.md requires UNIMPLEMENTED, but servers differ. */
 const cardinality = { grpcStatus: [codes.unimplemented, codes.invalidArgument, codes.internal] } as const;
+const noProtobuf = grpcMessage(Buffer.from([0xff]));
+const bomb = grpcMessage(gzipSync(Buffer.alloc(32 * 1024 * 1024)), 1);
+const mib = 1024 * 1024;
 
 const messages: Rule[] = [
   {
@@ -223,61 +203,35 @@ const messages: Rule[] = [
     frames: [Buffer.alloc(0), empty.subarray(0, 2), Buffer.alloc(0), empty.subarray(2), Buffer.alloc(0)],
     expected: ok,
   },
-  ...[1, 4].map((length) => ({
-    rule: `the end after ${length} bytes of the prefix`,
-    frames: [empty.subarray(0, length)],
-    expected: half,
-  })),
-  { rule: "the end within a message", frames: [tenBytes], expected: half },
-  { rule: "the end before a message's first byte", frames: [tenBytes.subarray(0, 5)], expected: half },
-  { rule: "the end within a message of a stream", path: listBlocks, frames: [tenBytes], expected: half },
-  {
-    rule: "bytes after the message that are no message",
-    frames: [Buffer.concat([empty, Buffer.from([0, 0])])],
-    expected: { grpcStatus: [codes.invalidArgument, codes.internal, codes.unimplemented] },
-  },
-  {
-    rule: "a message that is longer than it says",
-    frames: [grpcMessage(tenUnknown, 0, 4)],
-    expected: { grpcStatus: [codes.invalidArgument, codes.internal, codes.unimplemented] },
-  },
+  { rule: "the end after 1 byte of the prefix", frames: [empty.subarray(0, 1)], expected: malformed },
+  { rule: "the end after 4 bytes of the prefix", frames: [empty.subarray(0, 4)], expected: malformed },
+  { rule: "the end within a message", frames: [tenBytes], expected: malformed },
+  { rule: "the end before a message's first byte", frames: [tenBytes.subarray(0, 5)], expected: malformed },
+  { rule: "the end within a message of a stream", path: listBlocks, frames: [tenBytes], expected: malformed },
+  { rule: "bytes after the message", frames: [Buffer.concat([empty, Buffer.from([0, 0])])], expected: cardinality },
+  { rule: "a message that is longer than it says", frames: [grpcMessage(tenUnknown, 0, 4)], expected: cardinality },
   { rule: "two messages to a unary rpc", frames: [Buffer.concat([empty, empty])], expected: cardinality },
   { rule: "two messages to a unary rpc, in two frames", frames: [empty, empty], expected: cardinality },
   { rule: "two messages to a server stream", path: listBlocks, frames: [empty, empty], expected: cardinality },
   { rule: "no message to a unary rpc", frames: [], expected: cardinality },
   { rule: "no message to a unary rpc, in an empty frame", frames: [Buffer.alloc(0)], expected: cardinality },
   { rule: "no message to a server stream", path: watchHealth, frames: [], expected: cardinality },
-  {
-    rule: "what is no message of protobuf",
-    frames: [grpcMessage(Buffer.from([0xff]))],
-    expected: { grpcStatus: codes.invalidArgument },
-  },
-  {
-    rule: "what is no message of protobuf, to a stream",
-    path: listBlocks,
-    frames: [grpcMessage(Buffer.from([0xff]))],
-    expected: { grpcStatus: codes.invalidArgument },
-  },
-  ...[5 * 1024 * 1024, 0x7fffffff, 0xffffffff].map((length) => ({
-    // The node rejects the message by its length, without waiting for it.
-    rule: `a message that says it has ${length} bytes`,
-    frames: [grpcMessage(tenUnknown, 0, length)],
+  { rule: "what is no message of protobuf", frames: [noProtobuf], expected: isInvalid },
+  { rule: "what is no message of protobuf, to a stream", path: listBlocks, frames: [noProtobuf], expected: isInvalid },
+  // The node rejects the message by its length, without waiting for it.
+  ...[
+    [getVersion, 5 * mib],
+    [getVersion, 0x7fffffff],
+    [getVersion, 0xffffffff],
+    [listBlocks, 5 * mib],
+  ].map(([path, length]) => ({
+    rule: `a message to ${path} that says it has ${length} bytes`,
+    path: path as string,
+    frames: [grpcMessage(tenUnknown, 0, length as number)],
     staysOpen: true,
-    expected: { grpcStatus: codes.resourceExhausted },
+    expected: isTooLarge,
   })),
-  {
-    rule: "a message to a stream that says it has 5 MiB",
-    path: listBlocks,
-    frames: [grpcMessage(tenUnknown, 0, 5 * 1024 * 1024)],
-    staysOpen: true,
-    expected: { grpcStatus: codes.resourceExhausted },
-  },
-  {
-    rule: "a compressed message that is 32 MiB when it is unpacked",
-    headers: { "grpc-encoding": "gzip" },
-    frames: chunks(grpcMessage(gzipSync(Buffer.alloc(32 * 1024 * 1024)), 1)),
-    expected: { grpcStatus: codes.resourceExhausted },
-  },
+  { rule: "a compressed message of 32 MiB", ...gzip, frames: chunks(bomb), expected: isTooLarge },
 ];
 
 /** Splits a message into frames of the size that every peer accepts. */
@@ -286,18 +240,12 @@ function chunks(bytes: Buffer): Buffer[] {
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size));
 }
 
-const failures: Rule[] = [
-  ...["moon", "ключ 😀", "a%b", 'line\nfeed\r"quoted"', "100%20"].map((service) => ({
-    rule: `a failure that tells of ${JSON.stringify(service)}`,
-    path: check,
-    frames: [checkOf(service)],
-    expected: { grpcStatus: codes.notFound, message: new RegExp(escapeRegExp(service)) },
-  })),
-];
-
-function escapeRegExp(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-}
+const failures: Rule[] = ["moon", "ключ 😀", "a%b", 'line\nfeed\r"quoted"', "100%20"].map((service) => ({
+  rule: `a failure that tells of ${JSON.stringify(service)}`,
+  path: check,
+  frames: [checkOf(service)],
+  expected: { grpcStatus: codes.notFound, message: service },
+}));
 
 const requests: Rule[] = [
   ...["GET", "PUT", "DELETE", "HEAD"].map((method) => ({
@@ -306,12 +254,7 @@ const requests: Rule[] = [
     headers: { ":method": method },
     expected: { httpStatus: [405, 415] },
   })),
-  {
-    rule: "method GET without a body",
-    headers: { ":method": "GET" },
-    frames: [],
-    expected: { httpStatus: [405, 415] },
-  },
+  { rule: "GET without a body", headers: { ":method": "GET" }, frames: [], expected: { httpStatus: [405, 415] } },
   ...[
     ["binary, with padding", "AAECAwQ="],
     ["binary, without padding", "AAECAwQ"],
@@ -320,20 +263,12 @@ const requests: Rule[] = [
     ["that is empty", ""],
   ].map(([rule, value]) => ({ rule: `metadata ${rule}`, headers: { "x-trace-bin": value }, expected: ok })),
   { rule: "unknown metadata", headers: { "x-anything": "a".repeat(4_000) }, expected: ok },
-  {
-    rule: "metadata with reserved names",
-    headers: { "grpc-nothing": "1", "grpc-previous-rpc-attempts": "1" },
-    expected: ok,
-  },
+  { rule: "metadata with reserved names", headers: { "grpc-nothing": "1" }, expected: ok },
   { rule: "a message type", headers: { "grpc-message-type": "gatehouse.info.v1.GetVersionRequest" }, expected: ok },
   { rule: "another scheme", headers: { ":scheme": "https" }, expected: ok },
   // A client that makes requests of HTTP/2 leaves the authority out only where there is none.
   { rule: "no authority", headers: { ":authority": undefined }, expected: { ...ok, orReset: true } },
-  {
-    rule: "a header of the connection, which HTTP/2 has not",
-    headers: { connection: "keep-alive" },
-    expected: { grpcStatus: [codes.ok], orReset: true },
-  },
+  { rule: "a header of the connection", headers: { connection: "keep-alive" }, expected: { ...ok, orReset: true } },
   {
     rule: "more headers than a server needs to take",
     headers: Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`x-${i}`, ""])),
@@ -342,12 +277,4 @@ const requests: Rule[] = [
 ];
 
 /** All rules. */
-export const rules: readonly Rule[] = [
-  ...contentTypes,
-  ...timeouts,
-  ...compression,
-  ...paths,
-  ...messages,
-  ...failures,
-  ...requests,
-];
+export const rules = [...contentTypes, ...timeouts, ...compression, ...paths, ...messages, ...failures, ...requests];
