@@ -1,5 +1,7 @@
 /** Caches recent reads of the commitment tree and the nullifiers in memory, until a block changes them. */
-import { createReadCache } from "../base/caches/read-cache.js";
+import { makeImmutable } from "../base/caches/immutable.js";
+import { createLruCache } from "../base/caches/lru-cache.js";
+import { AdmissionPolicy } from "../base/caches/read-cache.js";
 import type { MerkleRoot, MerkleTree, PathSearch } from "./merkle-tree.js";
 import type { Nullifiers, NullifierSearch } from "./nullifier-store.js";
 
@@ -34,5 +36,30 @@ export function cacheNullifiers(nullifiers: Nullifiers) {
      * entries.
      */
     invalidate: (hash?: string) => cache.invalidate(hash),
+  };
+}
+
+/** Creates a cache of up to `max` values. Values are stored from the second read on, and are made immutable. */
+function createReadCache<Value extends object>(find: (key: string) => Promise<Value>, max: number) {
+  const cache = createLruCache<Value>(max);
+  const admission = new AdmissionPolicy();
+  return {
+    /** Returns the cached value, or a promise of the value that is read from the database. */
+    read: (key: string): Value | Promise<Value> =>
+      cache.get(key) ??
+      admission.find(
+        key,
+        () => find(key),
+        (value) => cache.set(key, makeImmutable(value)),
+      ),
+    /** Removes one key, or every key if none is given. Call it once the change is in the database. */
+    invalidate(key?: string) {
+      admission.changed();
+      if (key === undefined) {
+        cache.clear();
+      } else {
+        cache.delete(key);
+      }
+    },
   };
 }

@@ -61,30 +61,6 @@ export class AdmissionPolicy {
   }
 }
 
-export function createReadCache<Value extends object>(find: (key: string) => Promise<Value>, max: number) {
-  const cache = createLruCache<Value>(max);
-  const admission = new AdmissionPolicy();
-  return {
-    /** Returns the cached value, or a promise of the value that is read from the database. */
-    read: (key: string): Value | Promise<Value> =>
-      cache.get(key) ??
-      admission.find(
-        key,
-        () => find(key),
-        (value) => cache.set(key, makeImmutable(value)),
-      ),
-    /** Removes one key, or every key if none is given. Call it once the change is in the database. */
-    invalidate(key?: string) {
-      admission.changed();
-      if (key === undefined) {
-        cache.clear();
-      } else {
-        cache.delete(key);
-      }
-    },
-  };
-}
-
 /**
  * Memoizes a function that builds responses from values. Only responses of immutable values are cached, since a cache
  * returns those as the same object again. The cached response is made immutable too, so that its encoding can be

@@ -15,13 +15,3 @@ export function toHex32(bytes: Uint8Array): string {
 export function fromHex32(text: string): Buffer {
   return Buffer.from(text.slice(2), "hex");
 }
-
-/**
- * Returns the checksum of a stored row, over its key and every column that is served: the first half of SHA-256 as 32
- * hex digits. It detects accidental corruption. It does not detect tampering, because an attacker can recompute it.
- *
- * @param columns values without NUL, which separates them in the hashed text.
- */
-export function hashRow(...columns: readonly (string | number)[]): string {
-  return hash("sha256", columns.join("\0"), "hex").slice(0, 32);
-}

@@ -62,24 +62,3 @@ export async function* verifyRows<Row>({ kind, count, after, keyOf, nameOf, chec
     yield { kind, done, total: Math.max(done, total), findings };
   }
 }
-
-/**
- * Continues a scan of one kind to its end. If corruption prevents the step to the next portion, reports it as a finding
- * and ends the scan.
- */
-export async function* reportCorruptStep(kind: VerifiedKind, verification: Verification): Verification {
-  let progress: Pick<VerifiedPortion, "done" | "total"> = { done: 0, total: 0 };
-  try {
-    for await (const portion of verification) {
-      progress = portion.kind === kind ? portion : progress;
-      yield portion;
-    }
-  } catch (error) {
-    if (!isDatabaseCorruption(error)) {
-      throw error;
-    }
-    const what = `the way over the ${kind}`;
-    const { done, total } = progress;
-    yield { kind, done, total, findings: [{ what, sentence: messageFor(error, what) }] };
-  }
-}

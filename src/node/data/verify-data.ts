@@ -1,6 +1,12 @@
 /** Verifies all stored data of the chain and of its state, in portions. */
-import { CorruptionError } from "../../base/errors/corruption.js";
-import { runCheck, reportCorruptStep, type Verification } from "../../base/errors/verification.js";
+import { CorruptionError, messageFor } from "../../base/errors/corruption.js";
+import { isDatabaseCorruption } from "../../base/errors/database-error-kind.js";
+import {
+  runCheck,
+  type Verification,
+  type VerifiedKind,
+  type VerifiedPortion,
+} from "../../base/errors/verification.js";
 import { createListings } from "../../chain/blocks/listing-store.js";
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
@@ -145,5 +151,26 @@ async function hasStoredResult(
     }
     case undefined:
       return true;
+  }
+}
+
+/**
+ * Continues a scan of one kind to its end. If corruption prevents the step to the next portion, reports it as a finding
+ * and ends the scan.
+ */
+async function* reportCorruptStep(kind: VerifiedKind, verification: Verification): Verification {
+  let progress: Pick<VerifiedPortion, "done" | "total"> = { done: 0, total: 0 };
+  try {
+    for await (const portion of verification) {
+      progress = portion.kind === kind ? portion : progress;
+      yield portion;
+    }
+  } catch (error) {
+    if (!isDatabaseCorruption(error)) {
+      throw error;
+    }
+    const what = `the way over the ${kind}`;
+    const { done, total } = progress;
+    yield { kind, done, total, findings: [{ what, sentence: messageFor(error, what) }] };
   }
 }
