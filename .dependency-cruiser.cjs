@@ -170,7 +170,7 @@ const restricted = {
   express: "(express|transcoding|embedding)/",
   "json-rpc-2\\.0": "rpc/json-rpc/",
   // sqlite3 is archived upstream, so only two files depend on it.
-  "(@types/)?sqlite3": "db/sqlite/sqlite(-statements)?\\.ts$",
+  "(@types/)?sqlite3": "db/sqlite/sqlite(-connections)?\\.ts$",
   "(@types/)?pg": "db/postgresql/postgresql\\.ts$",
   knex: "db/",
   commander: "cli/",

@@ -10,9 +10,8 @@ import {
   durabilityRisks,
 } from "./postgresql/postgresql.js";
 import type { Access } from "./postgresql/postgresql-servers.js";
-import { explainSqlite, openSqlite, openSqliteForReading } from "./sqlite/sqlite.js";
+import { explainSqlite, type OpenFiles, openSqlite, openSqliteForReading, trackFiles } from "./sqlite/sqlite.js";
 import { withSnapshotReads } from "./queries/queries.js";
-import { type OpenFiles, trackFiles } from "./sqlite/sqlite-files.js";
 
 /** Suffix of the SQLite file of the mempool, after the path of the file of the chain. */
 export const mempoolSuffix = "-mempool";
@@ -57,14 +56,10 @@ export function explainError(url: string, error: unknown): DatabaseError {
  * @param url `sqlite:` and a path, or the `postgres://` URLs of the servers, separated by commas.
  * @throws DatabaseError
  */
-export async function openDatabase(url: string, access: Access = "write"): Promise<Database> {
-  return await openParts(url, access, openSqlite);
-}
-
-async function openParts(
+export async function openDatabase(
   url: string,
-  access: Access,
-  openFile: (path: string) => Promise<ConnectionPools>,
+  access: Access = "write",
+  openFile: (path: string) => Promise<ConnectionPools> = openSqlite,
 ): Promise<Database> {
   const path = fileOf(url);
   const servers = path === undefined ? await loadServers(url, access) : undefined;
@@ -101,7 +96,7 @@ export async function withDatabase<T>(url: string, work: (database: Database) =>
  * With servers, connects to the primary, because a standby may lag.
  */
 export async function withSource<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
-  return await closeAfter(await openParts(url, "write", openSqliteForReading), work);
+  return await closeAfter(await openDatabase(url, "write", openSqliteForReading), work);
 }
 
 async function closeAfter<T>(database: Database, work: (database: Database) => Promise<T>): Promise<T> {

@@ -4,16 +4,13 @@
  */
 import { prepareEngines } from "../helpers/databases/databases.js";
 import { testBlocks } from "./stores/blocks.js";
-import { testEvidence } from "./stores/evidence.js";
+import { testEvidence, testSenders, testWriterLease } from "./stores/chain-rows.js";
 import { testListings } from "./stores/listings.js";
 import { testMempool } from "./stores/mempool.js";
-import { testNullifiers } from "./stores/nullifiers.js";
 import { testPeers } from "./stores/peers.js";
 import { testPrograms } from "./stores/programs.js";
 import { testQueries } from "./stores/queries.js";
-import { testSenders } from "./stores/senders.js";
-import { testTree } from "./stores/tree.js";
-import { testWriterLease } from "./stores/writer-lease.js";
+import { testNullifiers, testTree } from "./stores/zk.js";
 
 const engines = await prepareEngines();
 

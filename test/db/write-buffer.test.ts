@@ -238,9 +238,7 @@ for (const engine of engines.names) {
       t.throws(() => table.insert(rowOf("a", 0, "again")), { message: /created twice/ });
     });
   });
-}
 
-for (const engine of engines.names) {
   test(`${engine}: 20,000 rows are stored in statements of at most 500 rows, yielding to the event loop in between`, async (t) => {
     const database = await engines.open(t, engine);
     const tick = countTurns(t);

@@ -1,32 +1,25 @@
-/**
- * Opens SQLite, embedded. The driver is archived upstream and may be replaced, so only this file and
- * sqlite-statements.ts import it.
- */
+/** Opens SQLite, embedded. */
 import { existsSync } from "node:fs";
+import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Database as SqliteConnection, default as Sqlite3 } from "sqlite3";
-import { type DatabaseErrorKind, isDatabaseError, markDatabaseError } from "../../base/errors/database-error-kind.js";
-import { lazyRequire } from "../../base/async/lazy-require.js";
-import { ensurePrivateFile, makeFilePrivate, createPrivateDirectory } from "../../base/files/private-files.js";
+import type { Database as SqliteConnection } from "sqlite3";
+import { createPrivateDirectory, ensurePrivateFile, makeFilePrivate } from "../../base/files/private-files.js";
 import { type ConnectionPools, openConnectionPools } from "../queries/connection-pools.js";
-import { DatabaseError, type PreparedQuery, type QueryValue, temporaryError } from "../queries/database.js";
+import { type DatabaseFiles, DatabaseError, temporaryError } from "../queries/database.js";
 import { dialects } from "../queries/dialects.js";
 import { LivenessMonitor } from "../queries/liveness.js";
-import { cacheStatements } from "./sqlite-statements.js";
-
-const load = lazyRequire<typeof Sqlite3>("sqlite3");
-
-/** @throws DatabaseError if the driver, an optional dependency that npm may fail to compile, is not installed. */
-function driver(): typeof Sqlite3 {
-  try {
-    return load();
-  } catch {
-    throw new DatabaseError(
-      "SQLite is not installed; install Python 3, make and a C++ compiler, then install this package again.",
-    );
-  }
-}
+import {
+  busyTimeout,
+  cacheStatements,
+  connect,
+  createReader,
+  createReaders,
+  driver,
+  errorKindOf,
+  send,
+  toPromise,
+} from "./sqlite-connections.js";
 
 /** Number of connections for reads through the query builder, and for prepared queries of lists. */
 const readers = 2;
@@ -37,7 +30,6 @@ const listReaders = 2;
  */
 const mappedBytes = 32 * 1024 * 1024;
 
-const busyTimeout = "PRAGMA busy_timeout = 1500";
 const pragmas = [busyTimeout, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"];
 
 /** Opens one file of a database. Creates the file and its directory if they do not exist. */
@@ -106,7 +98,7 @@ async function checkUnlocked(path: string): Promise<void> {
  * @returns a function that releases the lock; undefined if another connection holds it.
  * @throws DatabaseError
  */
-export async function lockFile(path: string): Promise<(() => Promise<void>) | undefined> {
+async function lockFile(path: string): Promise<(() => Promise<void>) | undefined> {
   await ensurePrivateFile(path);
   let connection: SqliteConnection | undefined;
   const close = (): Promise<void> => toPromise((done) => connection!.close(done));
@@ -182,115 +174,6 @@ async function inspect(path: string, depth: "full" | "quick" = "full"): Promise<
   }
 }
 
-function send(connection: SqliteConnection, text: string, values: readonly QueryValue[]): Promise<unknown[]> {
-  return new Promise((resolve, reject) => {
-    connection.all(text, values, (error, rows) => (error === null ? resolve(rows) : reject(error)));
-  });
-}
-
-/** Classifies an error code of SQLite; returns undefined if the query itself is wrong. */
-function errorKindOf(code = ""): DatabaseErrorKind | undefined {
-  if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
-    return "locked";
-  }
-  // The file is corrupt, or is not a SQLite database.
-  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) {
-    return "damaged";
-  }
-  return /^SQLITE_(FULL|IOERR|CANTOPEN|READONLY)/.test(code) ? "unavailable" : undefined;
-}
-
-interface ReaderOptions {
-  readonly path: string;
-  /** Bytes of the file that are memory-mapped. */
-  readonly mmapBytes: number;
-  readonly liveness: LivenessMonitor;
-}
-
-/** Creates read-only connections for prepared queries. knex would compile a query on each call. */
-function createReaders(options: ReaderOptions, count: number) {
-  const readers = Array.from({ length: count }, () => createReader(options));
-  return {
-    prepare<Row>(text: string): PreparedQuery<Row> {
-      return (...values) =>
-        readers
-          .reduce((leastBusy, reader) => (reader.pending() < leastBusy.pending() ? reader : leastBusy))
-          .all<Row>(text, values);
-    },
-    async close(): Promise<void> {
-      await Promise.all(readers.map((reader) => reader.close()));
-    },
-  };
-}
-
-/** Creates a read-only connection that opens on first use. After an error, the next query tries again. */
-function createReader({ path, mmapBytes, liveness }: ReaderOptions) {
-  let connection: Promise<SqliteConnection> | undefined;
-  let pending = 0;
-
-  async function open(): Promise<SqliteConnection> {
-    const opened = await connect(path, driver().OPEN_READONLY);
-    await toPromise((done) => opened.exec(`${busyTimeout}; PRAGMA mmap_size = ${mmapBytes}`, done));
-    cacheStatements(opened);
-    return opened;
-  }
-
-  return {
-    /** Returns the number of queries in flight. */
-    pending: () => pending,
-    async all<Row>(text: string, values: readonly QueryValue[]): Promise<Row[]> {
-      pending++;
-      try {
-        connection ??= open().catch((error: unknown) => {
-          connection = undefined;
-          throw error;
-        });
-        const opened = await connection;
-        const found = toPromise<Row[]>((done) => opened.all(text, values, done));
-        return await liveness.track(found, (error) => !isDatabaseError(error));
-      } finally {
-        pending--;
-      }
-    },
-    async close(): Promise<void> {
-      // Errors of an attempt in progress go to the queries that wait for it.
-      const opened = await connection?.catch(() => undefined);
-      if (opened !== undefined) {
-        await toPromise((done) => opened.close(done));
-      }
-    },
-  };
-}
-
-/** Opens a connection; by default for writes, and creates a missing file. */
-function connect(path: string, mode?: number): Promise<SqliteConnection> {
-  const { Database, OPEN_READWRITE, OPEN_CREATE } = driver();
-  return toPromise<SqliteConnection>((done) => {
-    const created: SqliteConnection = new Database(path, mode ?? OPEN_READWRITE | OPEN_CREATE, (error) =>
-      done(error, created),
-    );
-  });
-}
-
-/** Calls a function of the driver, converts its callback to a promise, and marks database errors. */
-function toPromise<T = void>(
-  start: (done: (error: NodeJS.ErrnoException | null, value?: T) => void) => void,
-): Promise<T> {
-  return new Promise((resolve, reject) => {
-    start((error, value) => {
-      if (error === null) {
-        resolve(value as T);
-        return;
-      }
-      const kind = errorKindOf(error.code);
-      if (kind !== undefined) {
-        markDatabaseError(error, kind);
-      }
-      reject(error);
-    });
-  });
-}
-
 /** Returns the error for the operator for a file that cannot be used, with the reason and the remedy. */
 export function explainSqlite(path: string, error: unknown): DatabaseError {
   const { code, message } = error as NodeJS.ErrnoException;
@@ -312,4 +195,43 @@ export function explainSqlite(path: string, error: unknown): DatabaseError {
         `The database ${path} cannot be opened (${code ?? message}); check that the directory exists, is writable and has free space.`,
       );
   }
+}
+
+/** Suffix of the lock file, after the path of the file of the chain. */
+const lockSuffix = "-lock";
+
+/** Device and inode of a file, which identify it regardless of its path; undefined if the file is missing. */
+type FileIdentity = string | undefined;
+
+async function identify(path: string): Promise<FileIdentity> {
+  try {
+    const { dev, ino } = await stat(path, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Files of a database, with a method that releases the lock. */
+export interface OpenFiles extends DatabaseFiles {
+  close(): Promise<void>;
+}
+
+/** Records the identity of files that were just opened, to detect their loss. The first is the file of the chain. */
+export async function trackFiles(paths: readonly [string, ...string[]]): Promise<OpenFiles> {
+  const opened = await Promise.all(paths.map(identify));
+  let unlock: (() => Promise<void>) | undefined;
+  return {
+    async lock() {
+      unlock ??= await lockFile(`${paths[0]}${lockSuffix}`);
+      return unlock !== undefined;
+    },
+    async findLostFile() {
+      const current = await Promise.all(paths.map(identify));
+      return paths.find((_, i) => current[i] === undefined || current[i] !== opened[i]);
+    },
+    async close() {
+      await unlock?.();
+    },
+  };
 }
