@@ -41,6 +41,17 @@ export function frameBytes(type: number, flagBits: number, streamId: number, pay
   return Buffer.concat([head, payload]);
 }
 
+/** Encodes frames that open streams with a header block, and reset each at once. */
+export function resetStreams(block: Buffer, firstStreamId: number, count: number): Buffer {
+  const ids = Array.from({ length: count }, (_, i) => firstStreamId + 2 * i);
+  return Buffer.concat(
+    ids.flatMap((streamId) => [
+      frameBytes(frameTypes.headers, flags.endHeaders, streamId, block),
+      frameBytes(frameTypes.reset, 0, streamId, numberBytes(errorCodes.cancel)),
+    ]),
+  );
+}
+
 /** An empty payload. */
 export const noBytes: Buffer = Buffer.alloc(0);
 

@@ -7,6 +7,7 @@ import {
   fromBinary,
   fromJson,
   type JsonObject,
+  type JsonValue,
   toJson,
 } from "@bufbuild/protobuf";
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
@@ -254,4 +255,31 @@ test("finds bytes in JSON by either name of their field, and in a oneof", (t) =>
       fromJson(TransactionSchema, json, { ignoreUnknownFields: true }),
     ),
   );
+});
+
+const right = "COLOR_RED";
+const wrong = "COLOR_PURPLE";
+
+const places: Readonly<Record<string, (word: string) => JsonValue>> = {
+  aColor: (word) => ({ aColor: word }),
+  colors: (word) => ({ colors: [right, word] }),
+  colorsByBool: (word) => ({ colorsByBool: { true: right, false: word } }),
+  colors_by_bool: (word) => ({ colors_by_bool: { true: word } }),
+  "child.maybeColor": (word) => ({ child: { maybeColor: word } }),
+  "children.child.aColor": (word) => ({ children: [{ child: { aColor: right } }, { child: { aColor: word } }] }),
+  "childrenByString.colors": (word) => ({ childrenByString: { a: { colors: [word] } } }),
+  "chosenChild.chosenColor": (word) => ({ chosenChild: { chosenColor: word } }),
+};
+
+for (const [name, json] of Object.entries(places)) {
+  test(`${name}: rejects an unknown enum name, and quotes it`, (t) => {
+    t.notThrows(() => readJson(EveryTypeSchema, json(right)));
+    const { message } = t.throws(() => readJson(EveryTypeSchema, json(wrong)), { name: "Failure" });
+    t.true(message.startsWith(`${name} must be one of COLOR_RED, `), message);
+  });
+}
+
+test("does not treat null, numbers, timestamps and unknown fields as enum names", (t) => {
+  const json = { child: null, aColor: 2, colorsByBool: { true: -3 }, aTimestamp: "2026-01-01T00:00:00Z", no: ["x"] };
+  t.like(readJson(EveryTypeSchema, json), { aColor: 2, colorsByBool: { true: -3 } });
 });

@@ -53,42 +53,30 @@ test("returns one shared message for a request without fields", (t) => {
   t.is(bind([], "a=1", undefined), bind([], "", undefined));
 });
 
-const refuses = test.macro({
-  exec(t, run: () => object, message: RegExp) {
+const badNumbers = ["abc", "1e3", "-1", "1.5", "", " 1", "+1", "0x1", "01", "4294967296", "9".repeat(5000), "١"];
+const refusals: readonly (readonly [title: string, run: () => object, message: RegExp])[] = [
+  ...badNumbers.map((value) => {
+    const query = `q=a&limit=${encodeURIComponent(value)}`;
+    const message = /^limit must be a whole number from 1 to 200, not "/;
+    return [`limit=${value.slice(0, 20)}`, () => search([], query, undefined), message] as const;
+  }),
+  ["a repeated limit", () => search([], "limit=1&limit=1", undefined), /^limit is given more than once/],
+  ["an invalid boolean", () => search([], "exact=yes", undefined), /^exact must be true or false/],
+  ["malformed encoding in a query", () => search([], "q=%ZZ", undefined), /malformed/],
+  ["an invalid index", () => item([`stor-${"0".repeat(40)}`, "f", "1e1"], "", undefined), /^index must be/],
+  ["a body that is not JSON", () => verify([], "", "{"), /is not JSON/],
+  ["a missing body", () => verify([], "", undefined), /is not JSON/],
+  ["a body that is a list", () => verify([], "", "[]"), /must be a JSON object/],
+  ["a wrong type", () => verify([], "", '{"attestation":5}'), /^attestation must be a text, not "5"\.$/],
+  ["an object", () => verify([], "", '{"attestation":{}}'), /^attestation must be a text, not an object\.$/],
+];
+for (const [title, run, message] of refusals) {
+  test(`rejects ${title}`, (t) => {
     const error = t.throws(run, { instanceOf: RpcError });
     t.is(error.reason, "INVALID_REQUEST");
     t.regex(error.message, message);
-  },
-  title: (title) => `rejects ${title ?? ""}`,
-});
-
-for (const value of ["abc", "1e3", "-1", "1.5", "", " 1", "+1", "0x1", "01", "4294967296", "9".repeat(5000), "١"]) {
-  test(
-    `limit=${value.slice(0, 20)}`,
-    refuses,
-    () => search([], `q=a&limit=${encodeURIComponent(value)}`, undefined),
-    /^limit must be a whole number from 1 to 200, not "/,
-  );
+  });
 }
-test("a repeated limit", refuses, () => search([], "limit=1&limit=1", undefined), /^limit is given more than once/);
-test("an invalid boolean", refuses, () => search([], "exact=yes", undefined), /^exact must be true or false/);
-test("malformed encoding in a query", refuses, () => search([], "q=%ZZ", undefined), /malformed/);
-test("an invalid index", refuses, () => item([`stor-${"0".repeat(40)}`, "f", "1e1"], "", undefined), /^index must be/);
-test("a body that is not JSON", refuses, () => verify([], "", "{"), /is not JSON/);
-test("a missing body", refuses, () => verify([], "", undefined), /is not JSON/);
-test("a body that is a list", refuses, () => verify([], "", "[]"), /must be a JSON object/);
-test(
-  "a field of the wrong type",
-  refuses,
-  () => verify([], "", '{"attestation":5}'),
-  /^attestation must be a text, not "5"\.$/,
-);
-test(
-  "a field that is an object",
-  refuses,
-  () => verify([], "", '{"attestation":{}}'),
-  /^attestation must be a text, not an object\.$/,
-);
 
 test("binds the body to the request, and ignores unknown fields", (t) => {
   t.like(verify([], "", '{"attestation":"AA==","__proto__":{"x":1},"more":[1]}'), { attestation: "AA==" });

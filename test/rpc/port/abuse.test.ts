@@ -4,7 +4,14 @@ import { metricsFlags, readEdgeCounts } from "../../helpers/process/prometheus.j
 import { askFrom, askJson, firstBytes, openFrom } from "../../helpers/wire/plain-client.js";
 import { grpcFields } from "../../helpers/wire/grpc-exchange.js";
 import { encodeBlock } from "../../helpers/wire/hpack.js";
-import { errorCodes, flags, frameBytes, frameTypes, numberBytes } from "../../helpers/wire/http2-frames.js";
+import {
+  errorCodes,
+  flags,
+  frameBytes,
+  frameTypes,
+  numberBytes,
+  resetStreams,
+} from "../../helpers/wire/http2-frames.js";
 import { connectRawHttp2 } from "../../helpers/wire/raw-http2.js";
 import { startNodeProcess } from "../../helpers/nodes/run-cli.js";
 import { fileTeardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
@@ -25,17 +32,6 @@ const path = "/gatehouse.info.v1.InfoService/GetVersion";
 const [rpc, untyped] = [undefined, { "content-type": undefined }].map((overrides) =>
   encodeBlock(grpcFields(path, overrides)),
 ) as [Buffer, Buffer];
-
-/** Returns frames that open streams with these fields and reset them at once. */
-function resets(block: Buffer, firstStream: number, count: number): Buffer {
-  const cancel = numberBytes(errorCodes.cancel);
-  return Buffer.concat(
-    Array.from({ length: count }, (_, i) => [
-      frameBytes(frameTypes.headers, flags.endHeaders, firstStream + 2 * i, block),
-      frameBytes(frameTypes.reset, 0, firstStream + 2 * i, cancel),
-    ]).flat(),
-  );
-}
 
 /** Checks that others are served, that no error was uncaught, and that the log has few lines. */
 async function isFine(t: ExecutionContext): Promise<void> {
@@ -61,7 +57,7 @@ for (const [title, block, attacker] of [
     }
     const [perWrite, most] = [100, 20_000];
     for (let sent = 0; sent < most && !bad!.socket.closed && bad!.socket.writable; sent += perWrite) {
-      bad!.write(resets(block, 1 + 2 * sent, perWrite));
+      bad!.write(resetStreams(block, 1 + 2 * sent, perWrite));
       await isFine(t);
     }
     await until(() => bad!.socket.closed && idle!.socket.closed);
@@ -81,7 +77,7 @@ for (const [title, block, attacker] of [
 test.serial("closes a connection that resets a hundred streams as it opens them", async (t) => {
   const bad = await connectRawHttp2(node.port, { localAddress: "127.0.0.9", replenish: false });
   t.teardown(() => bad.close());
-  bad.write(resets(rpc, 1, 110));
+  bad.write(resetStreams(rpc, 1, 110));
   await until(() => bad.socket.closed);
   await isFine(t);
 });

@@ -4,11 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { grpcFields } from "../../helpers/wire/grpc-exchange.js";
 import { encodeBlock, encodeInteger, type Field } from "../../helpers/wire/hpack.js";
 import {
-  errorCodes,
   flags,
   frameBytes,
   frameTypes,
   numberBytes,
+  resetStreams,
   settingIds,
   settingsPayload,
 } from "../../helpers/wire/http2-frames.js";
@@ -92,13 +92,7 @@ const floods: readonly Flood[] = [
   },
   {
     title: "streams that are reset at once",
-    again: (next) => {
-      const streamId = next();
-      return Buffer.concat([
-        open(streamId, rpcBlock, 0),
-        frameBytes(frameTypes.reset, 0, streamId, numberBytes(errorCodes.cancel)),
-      ]);
-    },
+    again: (next) => resetStreams(rpcBlock, next(), 1),
   },
   {
     title: "streams that the node is made to reset, by a window that grows by nothing",

@@ -3,13 +3,12 @@ import test, { type ExecutionContext } from "ava";
 import { readFile } from "node:fs/promises";
 import type { TlsCredentials } from "../../../src/base/crypto/certificate.js";
 import { createUnrestrictedGate } from "../../../src/edge/unrestricted-gate.js";
-import type { Exchange } from "../../../src/rpc/exchange/exchange.js";
 import type { Gate } from "../../../src/rpc/gate.js";
 import { createPort } from "../../../src/rpc/port/port.js";
-import { createRequestIds } from "../../../src/rpc/exchange/exchange.js";
+import { createRequestIds, type Exchange } from "../../../src/rpc/exchange/exchange.js";
 import { makeCertificate } from "../../helpers/nodes/start-node.js";
 import { encodeBlock, type Field } from "../../helpers/wire/hpack.js";
-import { errorCodes, flags, frameBytes, frameTypes, numberBytes } from "../../helpers/wire/http2-frames.js";
+import { flags, frameBytes, frameTypes, resetStreams } from "../../helpers/wire/http2-frames.js";
 import { connectRawHttp2, type RawHttp2 } from "../../helpers/wire/raw-http2.js";
 import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
 import { until } from "../../helpers/nodes/until.js";
@@ -76,17 +75,7 @@ async function makeTls(t: Teardown): Promise<TlsCredentials> {
   return { cert: await readFile(cert, "utf8"), key: await readFile(key, "utf8") };
 }
 
-/** Returns frames that open streams and reset them at once. */
-function resets(count: number): Buffer {
-  const block = encodeBlock(fieldsOf(harm));
-  const cancel = numberBytes(errorCodes.cancel);
-  return Buffer.concat(
-    Array.from({ length: count }, (_, i) => [
-      frameBytes(frameTypes.headers, flags.endHeaders, 1 + 2 * i, block),
-      frameBytes(frameTypes.reset, 0, 1 + 2 * i, cancel),
-    ]).flat(),
-  );
-}
+const resets = (count: number): Buffer => resetStreams(encodeBlock(fieldsOf(harm)), 1, count);
 
 for (const isTls of [false, true]) {
   const name = isTls ? "TLS" : "cleartext";
