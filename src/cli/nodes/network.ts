@@ -25,7 +25,7 @@ export interface DevnetFlags {
   readonly json?: boolean;
 }
 
-const drawEveryMs = 500;
+const drawEveryMs = 1_000;
 /** Time limit for the nodes to discover each other, or to reach the same block. */
 const readyWithinMs = 30_000;
 
