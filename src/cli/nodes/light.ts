@@ -6,7 +6,8 @@ import { type LogLevelName, logLevels } from "../../base/logging/log-levels.js";
 import type { LightNode } from "../../light/light-node.js";
 import { paint, printResult } from "../terminal/output.js";
 import { ExitError } from "../usage/errors.js";
-import { checkUrl, numberBetween, parseGenesisHash, parseInteger } from "../usage/flags.js";
+import { parseGenesisHash } from "../transactions/caller.js";
+import { checkUrl, numberBetween, parseInteger } from "../usage/flags.js";
 import { runUntilSignal } from "./signals.js";
 
 interface Flags {

@@ -53,3 +53,12 @@ export async function identityOf(
 export async function readAs(flags: ReadFlags, path: string): Promise<string> {
   return await requestOk(flags.node, path, { headers: await identityOf(flags) });
 }
+
+/** Returns the hash of a genesis in lowercase. Throws InputError if it is malformed. */
+export function parseGenesisHash(flag: string, value: string): string {
+  const hash = value.toLowerCase();
+  if (!hex32.test(hash)) {
+    throw new InputError(`${flag} must be the hash of a genesis, 0x and 64 hex digits, not "${value.slice(0, 80)}".`);
+  }
+  return hash;
+}

@@ -9,8 +9,8 @@ import { InputError } from "../../base/errors/start-error.js";
 import { ago, paint } from "../terminal/output.js";
 import { ExitError, exitCodes, unreachable } from "../usage/errors.js";
 import { writeOutput } from "../usage/files.js";
-import { checkUrl, type NetworkFlags, type NodeFlags, parseGenesisHash, type VerifyFlags } from "../usage/flags.js";
-import { identityOf } from "./caller.js";
+import { checkUrl, type NetworkFlags, type NodeFlags, type VerifyFlags } from "../usage/flags.js";
+import { identityOf, parseGenesisHash } from "./caller.js";
 
 /**
  * Returns JSON as the node would send it, built from proved data. Reports the proving block on stderr unless `--json`

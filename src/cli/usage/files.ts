@@ -3,7 +3,6 @@ import { createReadStream } from "node:fs";
 import { stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { InputError } from "../../base/errors/start-error.js";
-import { createPrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
 
 /**
  * Reads a complete file.
@@ -50,6 +49,8 @@ export async function collect(stream: NodeJS.ReadableStream, maxBytes: number): 
  * cannot be written.
  */
 export async function writeOutput(path: string, text: string): Promise<void> {
+  // Loaded lazily, since its cryptography takes 1 MB that requests to a node do not need.
+  const { createPrivateDirectory, privateFileMode } = await import("../../base/files/private-files.js");
   try {
     await createPrivateDirectory(dirname(path));
     await writeFile(path, text, { mode: privateFileMode });

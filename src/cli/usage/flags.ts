@@ -1,6 +1,5 @@
 /** Flags that several commands share. The code behind them is loaded when a command runs. */
 import { type Command, InvalidArgumentError } from "commander";
-import { hex32 } from "../../base/crypto/hash.js";
 import { InputError } from "../../base/errors/start-error.js";
 import { optionsByKey } from "../../config/options.js";
 
@@ -118,15 +117,6 @@ export function numberBetween(min: number, max: number): (text: string) => numbe
 
 /** Parses a whole number from 0 to 999,999,999. */
 export const parseInteger = numberBetween(0, 999_999_999);
-
-/** Returns the hash of a genesis in lowercase. Throws InputError if it is malformed. */
-export function parseGenesisHash(flag: string, value: string): string {
-  const hash = value.toLowerCase();
-  if (!hex32.test(hash)) {
-    throw new InputError(`${flag} must be the hash of a genesis, 0x and 64 hex digits, not "${value.slice(0, 80)}".`);
-  }
-  return hash;
-}
 
 /** Returns the URL of a node unchanged. Throws InputError if it is malformed. */
 export function checkUrl(name: string, url: string): string {
