@@ -86,7 +86,7 @@ const client = [
 const explorer = [
   {
     from: { path: "^src/pages/docs/" },
-    to: { path: "^src/pages/(docs/|explore/(copy|dom|shell-page)\\.ts$)" },
+    to: { path: "^src/pages/(docs/|explore/(copy|dom|shell/shell-page)\\.ts$)" },
   },
   { from: { path: "^src/pages/explore/" }, to: { path: "^src/pages/explore/" } },
   {

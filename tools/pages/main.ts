@@ -10,7 +10,7 @@ import { buildScript } from "./build-script.js";
 await cp("src/pages", "dist/assets", { recursive: true, filter: (path) => !/^src\/pages\/(docs|explore)$/.test(path) });
 await writeFile("dist/assets/docs.js", await buildScript("docs/main.js"));
 await writeFile("dist/assets/explore.js", await buildScript("explore/main.ts"));
-await writeFile("dist/assets/shell.js", await buildScript("explore/shell-page.ts"));
+await writeFile("dist/assets/shell.js", await buildScript("explore/shell/shell-page.ts"));
 await cp("node_modules/uplot/dist/uPlot.min.css", "dist/assets/uplot.css");
 await writeFile("dist/assets/build", await hashOfCode(["dist/gen", "dist/src"]));
 

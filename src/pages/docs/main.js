@@ -2,7 +2,7 @@
  * Script of /docs: searches the operations, opens the operation that the URL names, sends requests from the forms, and
  * shows them as code.
  */
-import "../explore/shell-page.ts";
+import "../explore/shell/shell-page.ts";
 import { copyText } from "../explore/copy.ts";
 import { byId } from "../explore/dom.ts";
 import { samples } from "./samples.js";

@@ -2,10 +2,10 @@
 import { byId, h } from "./dom.js";
 import { createNode } from "./node.js";
 import { messageOf, note, showNotice } from "./parts.js";
-import { createProofs } from "./proofs.js";
+import { createProofs } from "./proof/proofs.js";
 import { readRoute, type Route } from "./routes.js";
-import { markCurrentLink, startShell } from "./shell.js";
-import { setUpSignIn } from "./sign-in.js";
+import { markCurrentLink, startShell } from "./shell/shell.js";
+import { setUpSignIn } from "./shell/sign-in.js";
 import type { View, ViewContext } from "./view.js";
 import { viewBlock } from "./views/block.js";
 import { viewBlocks } from "./views/blocks.js";

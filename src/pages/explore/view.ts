@@ -1,6 +1,6 @@
 /** Types of views: each is a function of a context and the parameters of its route. */
 import type { ExploredNode } from "./node.js";
-import type { Proofs } from "./proofs.js";
+import type { Proofs } from "./proof/proofs.js";
 
 /** Dependencies of every view. */
 export interface ViewContext {

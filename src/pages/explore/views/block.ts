@@ -21,10 +21,10 @@ import {
   shortHash,
   timeAgo,
 } from "../parts.js";
-import type { Proofs } from "../proofs.js";
+import type { Proofs } from "../proof/proofs.js";
 import { loadTransactions, operationFilter, transactionColumns } from "../table/transaction-rows.js";
-import { trustForm } from "../trust-form.js";
-import { type Step, stepList, unprovedNotice } from "../verify-steps.js";
+import { trustForm } from "../proof/trust-form.js";
+import { type Step, stepList, unprovedNotice } from "../proof/verify-steps.js";
 import type { View, ViewContext } from "../view.js";
 import { counted, sizeOf, timeOf } from "../format.js";
 

@@ -2,8 +2,8 @@
 import type { NullifierResponse } from "../responses.js";
 import { h } from "../dom.js";
 import { blockLink, facts, hash as copyableHash, transactionLink } from "../parts.js";
-import { createVerifier } from "../verify-button.js";
-import { trustForm } from "../trust-form.js";
+import { createVerifier } from "../proof/verify-button.js";
+import { trustForm } from "../proof/trust-form.js";
 import type { View, ViewContext } from "../view.js";
 import { short } from "../format.js";
 

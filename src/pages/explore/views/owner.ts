@@ -6,7 +6,7 @@ import { withQuery } from "../node.js";
 import { facts, hash, note, section } from "../parts.js";
 import { programColumns } from "../table/program-rows.js";
 import { loadTransactions, operationFilter, transactionColumns } from "../table/transaction-rows.js";
-import { createVerifier } from "../verify-button.js";
+import { createVerifier } from "../proof/verify-button.js";
 import type { View, ViewContext } from "../view.js";
 import { short } from "../format.js";
 

@@ -9,10 +9,10 @@ import { button, type Content, h, setText } from "../dom.js";
 import { NodeError } from "../node.js";
 import { code, facts, fullOwnerLink, hash, link, note, orError, section, timeAgo } from "../parts.js";
 import { programHistory } from "../history/program-history.js";
-import type { Proofs } from "../proofs.js";
+import type { Proofs } from "../proof/proofs.js";
 import { changeQuery, readQuery } from "../table/query.js";
-import { trustForm } from "../trust-form.js";
-import { createVerifier } from "../verify-button.js";
+import { trustForm } from "../proof/trust-form.js";
+import { createVerifier } from "../proof/verify-button.js";
 import type { View, ViewContext } from "../view.js";
 import { counted, escapeInvisible, sizeOf, truncate } from "../format.js";
 

@@ -1,13 +1,13 @@
 /** Shows the commitment tree, and the proof of one commitment. */
 import type { ProvedState } from "../../../../client/src/proof/check.js";
 import type { MerkleProofResponse, RootResponse } from "../responses.js";
-import { computePath, drawPath, pathTable } from "../commitment-path.js";
+import { computePath, drawPath, pathTable } from "../proof/commitment-path.js";
 import { h } from "../dom.js";
 import { NodeError } from "../node.js";
 import { blockLink, facts, hash, note, section } from "../parts.js";
 import { linkTo } from "../routes.js";
-import { trustForm } from "../trust-form.js";
-import { createVerifier } from "../verify-button.js";
+import { trustForm } from "../proof/trust-form.js";
+import { createVerifier } from "../proof/verify-button.js";
 import type { View, ViewContext } from "../view.js";
 import { short } from "../format.js";
 

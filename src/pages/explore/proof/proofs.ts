@@ -1,11 +1,11 @@
 /** Checks proofs in this page. Only headers signed by authorities are trusted, never a claim of the node. */
-import { checkProof, type ProofQuestion, type ProvedState } from "../../../client/src/proof/check.js";
-import { readProofJson } from "../../../client/src/proof/json.js";
-import { type ProofNetwork, readProofNetwork } from "../../../client/src/proof/network.js";
-import type { SignedHeader } from "../../../client/src/proof/proof-error.js";
-import type { GetProofResponse } from "../../../gen/gatehouse/state/v1/state_pb.js";
-import type { HeadResponse } from "./responses.js";
-import { type ExploredNode, withQuery } from "./node.js";
+import { checkProof, type ProofQuestion, type ProvedState } from "../../../../client/src/proof/check.js";
+import { readProofJson } from "../../../../client/src/proof/json.js";
+import { type ProofNetwork, readProofNetwork } from "../../../../client/src/proof/network.js";
+import type { SignedHeader } from "../../../../client/src/proof/proof-error.js";
+import type { GetProofResponse } from "../../../../gen/gatehouse/state/v1/state_pb.js";
+import type { HeadResponse } from "../responses.js";
+import { type ExploredNode, withQuery } from "../node.js";
 
 /** Record of the inputs and the result of a check. After a failed check, the later members are missing. */
 export interface Trace {

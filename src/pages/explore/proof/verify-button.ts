@@ -1,8 +1,8 @@
 /** A button that requests a proof, checks it in this page, and shows the result step by step. */
-import type { ProvedState } from "../../../client/src/proof/check.js";
-import { ProofError } from "../../../client/src/proof/proof-error.js";
-import { button, type Content, h } from "./dom.js";
-import { messageOf } from "./parts.js";
+import type { ProvedState } from "../../../../client/src/proof/check.js";
+import { ProofError } from "../../../../client/src/proof/proof-error.js";
+import { button, type Content, h } from "../dom.js";
+import { messageOf } from "../parts.js";
 import type { Proofs, Trace } from "./proofs.js";
 import { commandFor, stepList, stepsOf, unprovedNotice } from "./verify-steps.js";
 

@@ -1,12 +1,12 @@
 /** Shows the steps of a verification: each check with its result, and the limits of the verification. */
-import { bytesToHex } from "../../../client/src/bytes.js";
-import { readHeader } from "../../../client/src/proof/headers.js";
-import { ProofError } from "../../../client/src/proof/proof-error.js";
-import { copyable } from "./copy.js";
-import { type Content, h } from "./dom.js";
-import { blockLink, code, messageOf, ownerLink, shortHash, untrusted } from "./parts.js";
+import { bytesToHex } from "../../../../client/src/bytes.js";
+import { readHeader } from "../../../../client/src/proof/headers.js";
+import { ProofError } from "../../../../client/src/proof/proof-error.js";
+import { copyable } from "../copy.js";
+import { type Content, h } from "../dom.js";
+import { blockLink, code, messageOf, ownerLink, shortHash, untrusted } from "../parts.js";
 import { maxAgeS, type Proofs, type Trace } from "./proofs.js";
-import { ago, counted, truncate } from "./format.js";
+import { ago, counted, truncate } from "../format.js";
 
 /** Step of a verification. */
 export interface Step {

@@ -1,8 +1,8 @@
 /** The form for the genesis hash that the reader trusts. */
-import { h } from "./dom.js";
-import type { ExploredNode } from "./node.js";
+import { h } from "../dom.js";
+import type { ExploredNode } from "../node.js";
 import type { Proofs } from "./proofs.js";
-import type { HeadResponse } from "./responses.js";
+import type { HeadResponse } from "../responses.js";
 
 /** Returns the form for the trusted genesis. The default is the genesis of the node. */
 export function trustForm(proofs: Proofs, node: Pick<ExploredNode, "fetchJson">): HTMLElement {

@@ -1,8 +1,8 @@
 /** Computes the path from a commitment to the root of its tree, and draws it. */
 import { poseidon2 } from "poseidon-lite/poseidon2";
-import type { MerkleProofResponse } from "./responses.js";
-import { draw, h } from "./dom.js";
-import { hash, table } from "./parts.js";
+import type { MerkleProofResponse } from "../responses.js";
+import { draw, h } from "../dom.js";
+import { hash, table } from "../parts.js";
 
 /** Level of a path. Levels are in order from the leaf to the root. */
 export interface Level {

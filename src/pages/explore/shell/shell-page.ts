@@ -1,5 +1,5 @@
 /** Script of the header and the footer on /status and /docs. The explorer starts them itself. */
-import { createHttp } from "./http.js";
+import { createHttp } from "../http.js";
 import { startShell } from "./shell.js";
 
 startShell(createHttp(location));

@@ -1,9 +1,9 @@
 /** Search box of the header. Suggests results while the reader types, and recent searches while the box is empty. */
-import type { SearchResponse } from "./responses.js";
-import { byId, h } from "./dom.js";
-import { type Http, withQuery } from "./http.js";
-import { linkTo } from "./routes.js";
-import { namedResult } from "./views/search.js";
+import type { SearchResponse } from "../responses.js";
+import { byId, h } from "../dom.js";
+import { type Http, withQuery } from "../http.js";
+import { linkTo } from "../routes.js";
+import { namedResult } from "../views/search.js";
 
 /** Time in milliseconds without input after which suggestions are requested. */
 const debounceMs = 200;

@@ -1,7 +1,7 @@
 /** The sign-in dialog, and the part of the header that shows the signed-in key. */
-import { button, byId, h } from "./dom.js";
-import { messageOf, ownerLink } from "./parts.js";
-import type { Session } from "./session.js";
+import { button, byId, h } from "../dom.js";
+import { messageOf, ownerLink } from "../parts.js";
+import type { Session } from "../session.js";
 
 /**
  * Sets up the dialog and the sign-in part of the header.

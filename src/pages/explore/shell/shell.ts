@@ -1,12 +1,12 @@
 /** Header and footer of all pages: network, health, latest block, search, colors, version, key and genesis. */
-import type { HeadResponse, HealthResponse } from "./responses.js";
-import { byId, h, setText } from "./dom.js";
-import type { Http } from "./http.js";
-import { watchBlocks } from "./live.js";
-import { timeAgo, updateTimes } from "./parts.js";
-import { linkTo } from "./routes.js";
+import type { HeadResponse, HealthResponse } from "../responses.js";
+import { byId, h, setText } from "../dom.js";
+import type { Http } from "../http.js";
+import { watchBlocks } from "../live.js";
+import { timeAgo, updateTimes } from "../parts.js";
+import { linkTo } from "../routes.js";
 import { setUpSearch } from "./suggestions.js";
-import { short } from "./format.js";
+import { short } from "../format.js";
 
 const healthIntervalMs = 10_000;
 const statusClass: Readonly<Record<string, string>> = { ok: "good", degraded: "warn", dormant: "warn", failing: "bad" };
