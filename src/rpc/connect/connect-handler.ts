@@ -65,7 +65,8 @@ export function createUnaryHandler(deps: ProtocolDeps): ServeUnary {
                     ...corsHeaders,
                     ...added,
                   ],
-                  ...body,
+                  body: body.body,
+                  isShared: body.isShared,
                 };
           };
           return isCacheable

@@ -70,8 +70,10 @@ export function createGrpcHandler(deps: ProtocolDeps, serveOther: ServeRpc): Han
       }
       serveExchange(
         exchange,
+        // Without a spread, which takes 5 µs here.
         {
-          ...handling,
+          protocol: "grpc",
+          method: served,
           reject,
           timeoutOf: () => readTimeout(exchange, "grpc-timeout"),
           respond: (permit, call) =>
@@ -93,11 +95,9 @@ function compileUnary({ desc: { input, output }, invoke }: ServedMethod) {
   const encodeFrame = shareBytes((message) => writeEnvelope(0, encode(message)));
   return {
     invoke: (body: Buffer, call: Parameters<typeof invoke>[1]) => invoke(decode(readOnlyMessage(body)), call),
-    createResponse: (message: object): HttpResponse => ({
-      status: 200,
-      headers: okHeaders,
-      ...encodeFrame(message),
-      trailers: okTrailers,
-    }),
+    createResponse(message: object): HttpResponse {
+      const { body, isShared } = encodeFrame(message);
+      return { status: 200, headers: okHeaders, body, isShared, trailers: okTrailers };
+    },
   };
 }
