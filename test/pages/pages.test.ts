@@ -1,6 +1,7 @@
 /** Tests how /status, /docs and /explore are served, and /status and /docs in a browser. */
 import test, { type ExecutionContext } from "ava";
 import { syncBuiltinESMExports } from "node:module";
+import { setImmediate } from "node:timers/promises";
 import zlib, { brotliDecompressSync, gunzipSync } from "node:zlib";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
@@ -126,6 +127,25 @@ test.serial("compresses a document for the next request after compression failed
     syncBuiltinESMExports();
   }
   t.is((await pages.respond({ path: "/a", header }, [])).status, 200);
+});
+
+test("concurrent requests for a changed document load it once, and load it again after an error", async (t) => {
+  let loads = 0;
+  const load = async (): Promise<string> => {
+    loads++;
+    await setImmediate();
+    if (loads === 1) {
+      throw new Error("no database");
+    }
+    return "text";
+  };
+  const pages = createPageServer({ "/a": { contentType: "text/plain", load, revision: () => 7 } });
+  const read = () => pages.respond({ path: "/a", header: () => undefined }, []);
+  const readMany = () => Promise.allSettled(Array.from({ length: 10 }, read));
+  t.deepEqual(new Set((await readMany()).map(({ status }) => status)), new Set(["rejected"]));
+  t.is(loads, 1);
+  t.deepEqual(new Set((await readMany()).map(({ status }) => status)), new Set(["fulfilled"]));
+  t.is(loads, 2);
 });
 
 test("a changed document has another ETag", async (t) => {

@@ -42,16 +42,20 @@ const compress: Readonly<Record<Exclude<Coding, "identity">, (content: Buffer) =
 
 export function createPageServer(pages: Pages) {
   const byPath = new Map(Object.entries(pages));
-  const loaded = new Map<string, { readonly revision: number | undefined; readonly represent: Represent }>();
+  const loaded = new Map<string, { readonly revision: number | undefined; readonly represent: Promise<Represent> }>();
 
-  async function load(path: string, page: StaticPage): Promise<Represent> {
+  /** Loads the content once for each revision. Concurrent requests wait for it; after an error, the next loads again. */
+  function load(path: string, page: StaticPage): Promise<Represent> {
     const revision = page.revision?.();
-    let current = loaded.get(path);
-    if (current === undefined || current.revision !== revision) {
-      current = { revision, represent: createRepresentations(Buffer.from((await page.load()) as string)) };
-      loaded.set(path, current);
+    const last = loaded.get(path);
+    if (last !== undefined && last.revision === revision) {
+      return last.represent;
     }
-    return current.represent;
+    const represent = (async () => createRepresentations(Buffer.from((await page.load()) as string)))();
+    const current = { revision, represent };
+    loaded.set(path, current);
+    represent.catch(() => loaded.get(path) === current && loaded.delete(path));
+    return represent;
   }
 
   return {
