@@ -6,7 +6,7 @@ import type { VerifiedPresentation } from "./presentation.js";
 export const maxPresentationBytes = 512 * 1024;
 
 /** TLSNotary versions whose presentations the verifier supports. */
-export const supportedVersions = ["0.1.0-alpha.11", "0.1.0-alpha.12"] as const;
+const supportedVersions = ["0.1.0-alpha.11", "0.1.0-alpha.12"] as const;
 
 /** Limit on the nesting of the JSON form: parsing 1 MB of brackets would take 0.1 s. */
 const maxDepth = 16;

@@ -14,7 +14,7 @@ export function readEnvironment(): Environment {
  * Removes the variables that Kubernetes, or Docker with --link, sets for each Service of a namespace. For example, a
  * Service named `gatehouse-rpc` sets `GATEHOUSE_RPC_PORT=tcp://10.0.0.1:53550`, which is not meant as `--rpc-port`.
  */
-export function withoutServiceLinks(env: Environment): Environment {
+function withoutServiceLinks(env: Environment): Environment {
   const services = Object.entries(env).flatMap(([name, value = ""]) =>
     name.startsWith(variablePrefix.slice(0, -1)) && name.endsWith("_PORT") && /^(tcp|udp|sctp):\/\//.test(value)
       ? [name.slice(0, -"_PORT".length)]

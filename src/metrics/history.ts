@@ -4,7 +4,7 @@
  */
 
 /** Number of retained points: one day, at one point a minute. */
-export const historyPoints = 24 * 60;
+const historyPoints = 24 * 60;
 
 /** State of the node at one time. Contains only values that the API makes public at that time. */
 export interface HistoryPoint {

@@ -36,6 +36,6 @@ export function statusFields(failure: RpcError, requestId: string): string[] {
  * Encodes a message for a gRPC header: printable ASCII except the percent sign as is, other characters as
  * percent-encoded UTF-8.
  */
-export function percentEncode(text: string): string {
+function percentEncode(text: string): string {
   return text.replace(/[^ -$&-~]+/g, (part) => encodeURIComponent(Buffer.from(part).toString()));
 }

@@ -31,7 +31,7 @@ export interface CommitmentTree {
 
 const partLevels = 14;
 /** Number of leaves that are downloaded at a time. */
-export const partLeaves = 2 ** partLevels;
+const partLeaves = 2 ** partLevels;
 
 const pageRows = 2_000;
 

@@ -178,12 +178,12 @@ export function createListReads(head: () => ChainHead | undefined, store: Listin
 }
 
 /** Returns the position after which the page starts; undefined for the first page. Throws RpcError INVALID_REQUEST. */
-export function readPosition(list: string, token: string | undefined): TransactionPosition | undefined {
+function readPosition(list: string, token: string | undefined): TransactionPosition | undefined {
   const [blockNumber, position] = readPageToken(list, [pageNumber, pagePosition], token) ?? [];
   return blockNumber === undefined ? undefined : { blockNumber: BigInt(blockNumber), position: Number(position) };
 }
 
 /** Returns the token of a page that starts after a transaction. */
-export function positionToken(list: string, { blockNumber, position }: TransactionPosition): string {
+function positionToken(list: string, { blockNumber, position }: TransactionPosition): string {
   return createPageToken(list, blockNumber, position);
 }

@@ -8,7 +8,7 @@ import type { NodeCore } from "./core.js";
 export class DatabaseUnavailableError extends StartError {}
 
 /** Limit in milliseconds on the wait of a start for its database. */
-export const waitForDatabaseMs = 120_000;
+const waitForDatabaseMs = 120_000;
 /** Pauses in milliseconds between attempts. Each pause is twice as long as the one before, up to the longest. */
 const pausesMs = { first: 250, longest: 5_000 };
 

@@ -67,7 +67,7 @@ const unitsMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 
 /** Limit on the delay of a timer, in milliseconds. Longer timeouts count as this one. */
 const maxMs = 2 ** 31 - 1;
 
-export function parseTimeout(name: TimeoutHeader, text: string): number | undefined {
+function parseTimeout(name: TimeoutHeader, text: string): number | undefined {
   const [, digits, unit = "m"] = timeouts[name].form.exec(text) ?? [];
   return digits === undefined ? undefined : Math.min(Number(digits) * unitsMs[unit]!, maxMs);
 }

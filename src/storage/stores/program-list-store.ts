@@ -114,7 +114,7 @@ const isNamed = (allowed: boolean): string =>
  * SQL condition equal to `canRead` for an identified caller, for many programs at once. Takes the caller's identity as
  * four parameters.
  */
-export const readableByIdentity = `(p.owner = ? OR (p.mode = 'public' AND NOT ${isNamed(false)})
+const readableByIdentity = `(p.owner = ? OR (p.mode = 'public' AND NOT ${isNamed(false)})
   OR (p.mode = 'restricted' AND ${isNamed(true)} AND NOT ${isNamed(false)}))`;
 
 /**
