@@ -262,10 +262,10 @@ test("limits the bytes of 1,000 clients from 20 addresses that do not read a res
   const web = {
     ":method": "POST",
     ":path": "/gatehouse.storage.v1.StorageService/GetProgramData",
-    "content-type": "application/grpc-web+proto",
+    "content-type": "application/grpc-web-text",
   };
   const { input } = StorageService.method.getProgramData;
-  const message = grpcMessage(toBinary(input, create(input, { storageAddress: address })));
+  const message = grpcMessage(toBinary(input, create(input, { storageAddress: address }))).toString("base64");
   const sessions = Array.from({ length: 20 }, (_, i) =>
     sessionFrom(t, node.port, `127.0.0.${20 + i}`, { initialWindowSize: 0 }),
   );

@@ -1,6 +1,6 @@
 /**
- * Connect and gRPC-Web over standard protobuf JSON and binary. This module serves unary Connect calls itself. It passes
- * streams, gRPC-Web and compressed calls to another handler.
+ * Connect over standard protobuf JSON and binary. This module serves unary calls itself. It passes streams, compressed
+ * calls and gRPC-Web to another handler.
  */
 import { create, type DescMethod, toJsonString } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
@@ -20,7 +20,7 @@ import type { ServedMethod } from "../service.js";
 import { unaryError } from "./connect-error.js";
 
 /** Serves a call of a unary rpc; `read` returns the request message. */
-export type ServeUnary = (
+type ServeUnary = (
   exchange: Exchange,
   served: ServedMethod,
   media: RpcMedia,
@@ -28,7 +28,7 @@ export type ServeUnary = (
 ) => void;
 
 /** Creates the handler of unary calls, which uses compiled codecs. */
-export function createUnaryHandler(deps: ProtocolDeps): ServeUnary {
+function createUnaryHandler(deps: ProtocolDeps): ServeUnary {
   const cachingOf = createCaching(deps);
   const compiled = new Map(
     deps.services
@@ -97,10 +97,10 @@ function compileCodecs({ input, output }: DescMethod) {
 /**
  * Creates the handler of rpc paths, which selects the protocol and rejects requests of an unknown one.
  *
- * @param serveUnary serves unary Connect calls.
  * @param serveOther serves streams, gRPC-Web and compressed calls.
  */
-export function createConnectHandler(deps: ProtocolDeps, serveUnary: ServeUnary, serveOther: ServeRpc): Handler {
+export function createConnectHandler(deps: ProtocolDeps, serveOther: ServeRpc): Handler {
+  const serveUnary = createUnaryHandler(deps);
   const byPath = methodsByPath(deps.services);
   return (exchange) => {
     const served = byPath.get(exchange.path);

@@ -1,6 +1,6 @@
 /**
- * Calls that the Connect library serves: streams of every protocol, gRPC-Web, and compressed calls. Functions, gate and
- * error catalog are the same as in every other protocol.
+ * Calls that the Connect library serves: streams of every protocol, compressed calls, and gRPC-Web in text or JSON.
+ * Functions, gate and error catalog are the same as in every other protocol.
  */
 import { type DescMethod, toJsonString } from "@bufbuild/protobuf";
 import { createConnectRouter } from "@connectrpc/connect";
@@ -10,7 +10,7 @@ import { readJsonText } from "../codec/json-request.js";
 import { requestDecoder } from "../codec/request-rules.js";
 import type { RpcError } from "../errors.js";
 import type { HttpResponse, Exchange } from "../exchange/exchange.js";
-import { corsHeaders, errorHeaders, privateHeaders } from "../exchange/responses.js";
+import { corsHeaders, privateHeaders, statusResponse } from "../exchange/responses.js";
 import {
   firstPrefix,
   longTimeouts,
@@ -22,7 +22,6 @@ import {
 } from "../exchange/rpc-requests.js";
 import { serveExchange } from "../exchange/serve.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
-import { statusFields } from "../grpc-status.js";
 import type { Call, ServedMethod } from "../service.js";
 import { streamError, unaryError } from "./connect-error.js";
 import { connectRoutes, createLibraryCall, libraryOptions, type LibraryCall, valuesOf } from "./routes.js";
@@ -85,7 +84,7 @@ function toRequest(
 }
 
 /** Writes the library's response, each piece after the one before has been sent. */
-export async function sendLibraryResponse(
+async function sendLibraryResponse(
   exchange: Exchange,
   { status, header, body, trailer }: Awaited<ReturnType<UniversalHandler>>,
   media: RpcMedia,
@@ -109,21 +108,19 @@ export async function sendLibraryResponse(
 }
 
 /** Returns the error response of a call that was rejected by the gate, or that failed outside the library. */
-export function createCallError(
+function createCallError(
   { requestId, method }: Exchange,
   failure: RpcError,
   permitHeaders: readonly string[],
-  { protocol, format, isStream, isText }: RpcMedia,
+  media: RpcMedia,
 ): HttpResponse {
   const headers = method === "GET" ? [...privateHeaders, ...permitHeaders] : permitHeaders;
-  if (protocol === "connect") {
-    return isStream ? streamError(requestId, failure, headers, format) : unaryError(requestId, failure, headers);
+  if (media.protocol !== "connect") {
+    return statusResponse(requestId, failure, media, headers);
   }
-  const fields = statusFields(failure, requestId);
-  const contentType = ["Content-Type", `application/${protocol}${isText ? "-text" : ""}+${format}`];
-  return protocol === "grpc"
-    ? { status: 200, headers: contentType, trailers: fields }
-    : { status: 200, headers: [...contentType, ...corsHeaders, ...headers, ...fields, ...errorHeaders(failure)] };
+  return media.isStream
+    ? streamError(requestId, failure, headers, media.format)
+    : unaryError(requestId, failure, headers);
 }
 
 /**
@@ -132,7 +129,7 @@ export function createCallError(
  *
  * @throws RpcError
  */
-export async function readLibraryBody(
+async function readLibraryBody(
   exchange: Exchange,
   { desc }: ServedMethod,
   { isStream, isText, format }: RpcMedia,
@@ -158,7 +155,7 @@ export async function readLibraryBody(
  *
  * @throws RpcError INVALID_REQUEST
  */
-export function checkMessage({ input }: DescMethod, format: RpcMedia["format"], bytes: Uint8Array): Buffer {
+function checkMessage({ input }: DescMethod, format: RpcMedia["format"], bytes: Uint8Array): Buffer {
   if (format === "proto") {
     requestDecoder(input)(bytes);
     return Buffer.from(bytes);

@@ -1,6 +1,8 @@
-/** Responses of the plain HTTP interface: one content type, one error format, and the same headers on every route. */
+/** Responses of the plain HTTP interface, and errors of gRPC and gRPC-Web: the same headers and one format of errors. */
 import { RpcError } from "../errors.js";
+import { statusFields } from "../grpc-status.js";
 import type { HttpResponse, HttpResponseBody } from "./exchange.js";
+import type { RpcMedia } from "./rpc-requests.js";
 
 /**
  * Headers of every response, as a flat list of names and values like all header lists. Pages of every origin may read
@@ -47,6 +49,20 @@ export function errorResponse(requestId: string, failure: RpcError, headers: rea
     ...headers,
     ...errorHeaders(failure),
   ]);
+}
+
+/** Returns the error response of gRPC or gRPC-Web: without a body, as both protocols permit. */
+export function statusResponse(
+  requestId: string,
+  failure: RpcError,
+  { protocol, format, isText }: RpcMedia,
+  headers: readonly string[] = [],
+): HttpResponse {
+  const fields = statusFields(failure, requestId);
+  const contentType = ["Content-Type", `application/${protocol}${isText ? "-text" : ""}+${format}`];
+  return protocol === "grpc"
+    ? { status: 200, headers: contentType, trailers: fields }
+    : { status: 200, headers: [...contentType, ...corsHeaders, ...headers, ...fields, ...errorHeaders(failure)] };
 }
 
 export function errorHeaders({ headers, retryAfterS }: RpcError): readonly string[] {

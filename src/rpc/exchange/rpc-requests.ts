@@ -99,11 +99,15 @@ export const maxMessageBytes = 4 * 1024 * 1024;
 /** Length of the prefix before a message, in bytes. */
 export const prefixBytes = 5;
 
-export function writeEnvelope(flags: number, message: Uint8Array): Buffer {
-  const bytes = Buffer.allocUnsafe(prefixBytes + message.length);
+const nothing = Buffer.alloc(0);
+
+/** @param end bytes after the message. */
+export function writeEnvelope(flags: number, message: Uint8Array, end: Uint8Array = nothing): Buffer {
+  const bytes = Buffer.allocUnsafe(prefixBytes + message.length + end.length);
   bytes[0] = flags;
   bytes.writeUInt32BE(message.length, 1);
   bytes.set(message, prefixBytes);
+  bytes.set(end, prefixBytes + message.length);
   return bytes;
 }
 

@@ -1,14 +1,14 @@
 /**
- * Serving of gRPC. Unary calls use the compiled codecs, with one frame in and one frame out. Another handler serves
- * streams and compressed calls.
+ * Serving of gRPC, and of binary gRPC-Web. Unary calls use the compiled codecs, with one frame in and one frame out.
+ * Another handler serves streams and compressed calls.
  */
 import { binaryEncoder } from "../codec/binary-encoder.js";
 import { requestDecoder } from "../codec/request-rules.js";
 import { RpcError } from "../errors.js";
 import { shareBytes } from "../exchange/caching.js";
-import type { HttpResponse, Handler } from "../exchange/exchange.js";
+import type { Exchange, Handler, HttpResponse } from "../exchange/exchange.js";
 import { paceResponse } from "../exchange/pacing.js";
-import { methodNotAllowed } from "../exchange/responses.js";
+import { corsHeaders, methodNotAllowed, statusResponse } from "../exchange/responses.js";
 import {
   firstPrefix,
   maxMessageBytes,
@@ -17,20 +17,21 @@ import {
   readOnlyMessage,
   readRpcMedia,
   readTimeout,
+  type RpcMedia,
   type ServeRpc,
   writeEnvelope,
 } from "../exchange/rpc-requests.js";
 import { rejectExchange, serveExchange } from "../exchange/serve.js";
-import type { ProtocolDeps } from "../gate.js";
-import { statusFields } from "../grpc-status.js";
+import type { Permit, ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 
-const contentType = ["Content-Type", "application/grpc+proto"];
-const okHeaders = [...contentType, "grpc-accept-encoding", "identity,gzip,br"];
+const okHeaders = ["Content-Type", "application/grpc+proto", "grpc-accept-encoding", "identity,gzip,br"];
 const okTrailers = ["grpc-status", "0"];
+/** Frame of the trailers, which ends the body of gRPC-Web. */
+const okFrame = writeEnvelope(0x80, Buffer.from("grpc-status: 0\r\n"));
 
 /**
- * Creates the handler of every request with a gRPC content type.
+ * Creates the handler of every request with a gRPC content type, and of unary calls of binary gRPC-Web.
  *
  * @param serveOther serves streams and compressed calls.
  */
@@ -39,65 +40,81 @@ export function createGrpcHandler(deps: ProtocolDeps, serveOther: ServeRpc): Han
   const compiled = new Map(
     [...byPath.values()]
       .filter(({ desc }) => desc.methodKind === "unary")
-      .map((served) => [served, compileUnary(served)]),
+      .map((served) => [served, compileUnary(served, deps)]),
   );
 
   return (exchange) => {
     const media = readRpcMedia(exchange.header("content-type"));
-    if (media?.protocol !== "grpc") {
+    if (media === undefined || media.protocol === "connect") {
       return false;
     }
-    const { method, isHttp2, path, requestId } = exchange;
+    const { method, isHttp2, path } = exchange;
     const served = byPath.get(path);
+    const isCompressed = (exchange.header("grpc-encoding") ?? "identity") !== "identity";
+    const serveUnary = served === undefined || isCompressed ? undefined : compiled.get(served);
+    if (media.protocol === "grpc-web") {
+      if (serveUnary === undefined || method !== "POST" || media.isText || media.format === "json") {
+        return false;
+      }
+      serveUnary(exchange, media);
+      return true;
+    }
     const handling = { protocol: "grpc", method: served } as const;
-    const reject = (failure: RpcError): HttpResponse => ({
-      status: 200,
-      headers: contentType,
-      trailers: statusFields(failure, requestId),
-    });
     if (method !== "POST") {
       rejectExchange(exchange, methodNotAllowed(method, ["POST", "OPTIONS"]), handling, deps);
     } else if (!isHttp2) {
       rejectExchange(exchange, new RpcError("UNSUPPORTED_MEDIA_TYPE", "gRPC needs HTTP/2."), handling, deps);
     } else if (served === undefined) {
       const failure = new RpcError("METHOD_NOT_ALLOWED", "There is no rpc at this path.");
+      const reject = (error: RpcError): HttpResponse => statusResponse(exchange.requestId, error, media);
       rejectExchange(exchange, failure, { ...handling, reject }, deps);
+    } else if (serveUnary === undefined) {
+      serveOther(exchange, served, media);
     } else {
-      const callUnary = compiled.get(served);
-      if (callUnary === undefined || (exchange.header("grpc-encoding") ?? "identity") !== "identity") {
-        serveOther(exchange, served, media);
-        return true;
-      }
-      serveExchange(
-        exchange,
-        // Without a spread, which takes 5 µs here.
-        {
-          protocol: "grpc",
-          method: served,
-          reject,
-          timeoutOf: () => readTimeout(exchange, "grpc-timeout"),
-          respond: (permit, call) =>
-            exchange
-              .readBytes(prefixBytes + maxMessageBytes, permit, firstPrefix)
-              .then((body) => callUnary.invoke(body, call))
-              .then((message) => paceResponse(() => callUnary.createResponse(message))),
-        },
-        deps,
-      );
+      serveUnary(exchange, media);
     }
     return true;
   };
 }
 
-function compileUnary({ desc: { input, output }, invoke }: ServedMethod) {
+function compileUnary(served: ServedMethod, deps: ProtocolDeps): (exchange: Exchange, media: RpcMedia) => void {
+  const { input, output } = served.desc;
   const decode = requestDecoder(input);
   const encode = binaryEncoder(output);
-  const encodeFrame = shareBytes((message) => writeEnvelope(0, encode(message)));
-  return {
-    invoke: (body: Buffer, call: Parameters<typeof invoke>[1]) => invoke(decode(readOnlyMessage(body)), call),
-    createResponse(message: object): HttpResponse {
-      const { body, isShared } = encodeFrame(message);
-      return { status: 200, headers: okHeaders, body, isShared, trailers: okTrailers };
-    },
-  };
+  // The body of gRPC-Web; that of gRPC is the same without its end, so both share the bytes.
+  const encodeFrames = shareBytes((message) => writeEnvelope(0, encode(message), okFrame));
+
+  function createResponse({ requestId }: Exchange, { protocol }: RpcMedia, permit: Permit, message: object) {
+    const { body, isShared } = encodeFrames(message) as { readonly body: Buffer; readonly isShared?: boolean };
+    return protocol === "grpc"
+      ? { status: 200, headers: okHeaders, body: body.subarray(0, -okFrame.length), isShared, trailers: okTrailers }
+      : {
+          status: 200,
+          headers: [
+            ...["Content-Type", "application/grpc-web+proto", "X-Request-Id", requestId],
+            ...corsHeaders,
+            ...permit.headers,
+          ],
+          body,
+          isShared,
+        };
+  }
+
+  return (exchange, media) =>
+    serveExchange(
+      exchange,
+      // Without a spread, which takes 5 µs here.
+      {
+        protocol: media.protocol,
+        method: served,
+        reject: (failure, headers) => statusResponse(exchange.requestId, failure, media, headers),
+        timeoutOf: () => readTimeout(exchange, "grpc-timeout"),
+        respond: (permit, call) =>
+          exchange
+            .readBytes(prefixBytes + maxMessageBytes, permit, firstPrefix)
+            .then((body) => served.invoke(decode(readOnlyMessage(body)), call))
+            .then((message) => paceResponse(() => createResponse(exchange, media, permit, message))),
+      },
+      deps,
+    );
 }

@@ -82,7 +82,7 @@ export function createRpcServer<A extends Application>(
   const mount = createMount({ ...deps, nextRequestId });
   const endpoints = compileEndpoints(deps);
   const pages = createPageServer({ ...createApiDocs(deps.services, deps.info), ...deps.pages });
-  const handlers = createHandlers(deps, endpoints, pages, passToApplication);
+  const handlers = createHandlers(deps, endpoints, pages);
   const { preflight, grpc, front, plain, jsonRpc, connect, pages: page, fallback } = handlers;
   const chain = chainHandlers([preflight, grpc, front, plain, jsonRpc, connect, page], fallback, deps);
   const compiled = chainHandlers([preflight, grpc, front, plain, jsonRpc, connect], passToApplication, deps);
@@ -107,17 +107,12 @@ export function createRpcServer<A extends Application>(
   };
 }
 
-function createHandlers(
-  deps: RpcServerDeps,
-  endpoints: readonly Endpoint[],
-  pages: PageServer,
-  passToApplication: (exchange: Exchange) => void,
-) {
+function createHandlers(deps: RpcServerDeps, endpoints: readonly Endpoint[], pages: PageServer) {
   const transcoder = createTranscoder(endpoints);
   const methods = nameMethods(deps.services);
   let openRpc: string | undefined;
   const discover = (): string => (openRpc ??= describeOpenRpc(methods, deps.info));
-  const connect = createLazyConnect(deps, passToApplication);
+  const connect = createLazyConnect(deps);
   const methodsOf = (path: string): string[] => [
     ...new Set([
       ...transcoder.methodsOf(path),
