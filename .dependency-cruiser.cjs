@@ -120,6 +120,8 @@ const folders = [
     "(postgresql|rows|sqlite)": "queries",
   }),
   allow("db/copies/", "db/open\\.ts$"),
+  // A step that checks and repacks the nodes of the commitment tree.
+  allow("db/migrations/", "zk/(node-store|poseidon)\\.ts$"),
   ...within("chain", {
     ".": "blocks|mempool|transactions|writer",
     writer: "blocks|mempool|transactions",

@@ -13,6 +13,8 @@ export interface PageRow {
   readonly row_hash: string;
 }
 
+/** Names in messages of the trees that do not belong to a program. */
+const names: Readonly<Record<string, string>> = { "": "state tree", commitments: "commitment tree" };
 /** Number of pages written by one statement; a page has up to 2 KiB, written as hex digits. */
 const portionRows = 50;
 const portionPaths = 1_000;
@@ -20,7 +22,8 @@ const portionPaths = 1_000;
 /**
  * Creates the page store of one tree.
  *
- * @param tree address of the program whose fields form the tree; empty for the state tree.
+ * @param tree address of the program whose fields form the tree; empty for the state tree, `commitments` for the
+ *   commitment tree.
  */
 export function createPageStore(db: Queries, tree: string) {
   const { bytesOf, list } = db.dialect;
@@ -100,6 +103,10 @@ export async function clearTrees(db: Queries, trees: readonly string[]): Promise
   }
 }
 
+export async function clearAllTrees(db: Queries): Promise<void> {
+  await db.run((sql) => sql("tree_pages").delete());
+}
+
 /**
  * Returns the page of a row.
  *
@@ -108,7 +115,7 @@ export async function clearTrees(db: Queries, trees: readonly string[]): Promise
 export function checkPage(tree: string, { path, page, row_hash }: PageRow): Uint8Array {
   if (row_hash !== hashPageRow({ tree, path, page })) {
     throw new CorruptionError(
-      `A page of the ${tree === "" ? "state tree" : `fields of the storage program ${tree}`} in the database is corrupt.`,
+      `A page of the ${names[tree] ?? `fields of the storage program ${tree}`} in the database is corrupt.`,
     );
   }
   return page;

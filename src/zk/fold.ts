@@ -171,19 +171,10 @@ function rootOfFrontier(frontier: readonly (bigint | undefined)[], peaks: Peaks)
   return toHex(frontier[treeDepth] ?? peaks[treeDepth] ?? emptyNodes()[treeDepth]!);
 }
 
-/**
- * Computes the root that a leaf's path leads to.
- *
- * @param hash hashes two children on a level.
- */
-export function rootOfPath(
-  leaf: bigint,
-  siblings: readonly bigint[],
-  pathIndices: readonly number[],
-  hash: (left: bigint, right: bigint, level: number) => bigint = hashPair,
-): bigint {
+/** Computes the root that a leaf's path leads to. */
+export function rootOfPath(leaf: bigint, siblings: readonly bigint[], pathIndices: readonly number[]): bigint {
   return siblings.reduce(
-    (node, sibling, level) => (pathIndices[level] === 0 ? hash(node, sibling, level) : hash(sibling, node, level)),
+    (node, sibling, level) => (pathIndices[level] === 0 ? hashPair(node, sibling) : hashPair(sibling, node)),
     leaf,
   );
 }

@@ -8,12 +8,12 @@ import { nullifierLeaf } from "../tree/state-leaves.js";
 import { frontierOf, type FoldAll, growTree } from "./fold.js";
 import type { BlockPosition } from "./merkle-tree.js";
 import { checkNullifier } from "./nullifier-store.js";
+import { createNodeStore, nodeIn, pagesOf } from "./node-store.js";
 import { emptyNodes, fieldOrder, hashPair, toHex, treeDepth } from "./poseidon.js";
 import {
   checkRoot,
   createTreeChanges,
   latestBlock,
-  nodeId,
   oldestKnownAt,
   rootColumns,
   type RootRow,
@@ -103,9 +103,8 @@ async function nodeOfPart(db: Queries, from: number, leafCount: number): Promise
     // Below this level, the peaks of the full tree are those of the last part.
     return frontierOf(count, await createTreeChanges(db).peaks(leafCount))[partLevels]!;
   }
-  const id = nodeId(partLevels, from / partLeaves);
-  const [row] = await db.rows<{ hash: Buffer }>((sql) => sql("merkle_nodes").where({ id }).select("hash"));
-  return BigInt(`0x${row!.hash.toString("hex")}`);
+  const node = [partLevels, from / partLeaves] as const;
+  return BigInt(nodeIn(await createNodeStore(db).load(pagesOf([node])), ...node)!);
 }
 
 /** Returns true if the nodes above the parts hash to the root. */
@@ -129,14 +128,9 @@ export function partsHashToRoot({
 
 /** Reads leaves of the tree in their order, 32 bytes each. */
 export async function listLeaves(db: Queries, from: number, count: number): Promise<Uint8Array[]> {
-  const rows = await db.rows<{ hash: Uint8Array }>((sql) =>
-    sql("merkle_nodes")
-      .where("id", ">=", from)
-      .where("id", "<", from + count)
-      .orderBy("id")
-      .select("hash"),
-  );
-  return rows.map(({ hash }) => hash);
+  const leaves = Array.from({ length: count }, (_, i) => [0, from + i] as const);
+  const pages = await createNodeStore(db).load(pagesOf(leaves));
+  return leaves.map((leaf) => nodeIn(pages, ...leaf)).flatMap((hash) => (hash === undefined ? [] : [fromHex32(hash)]));
 }
 
 /** Part of the leaves to import, with the data to check it against. */
@@ -233,10 +227,10 @@ export async function hasAllKnownRoots(
   return BigInt(oldest!.oldest) >= first && since.every((number) => stored.includes(number));
 }
 
-/** Deletes all nullifiers, leaves, nodes and roots except the root of the empty tree. */
+/** Deletes all nullifiers, leaves and roots except the root of the empty tree. */
 export async function clearZk(db: Queries): Promise<void> {
   await db.runAll((sql) => [
-    ...["nullifiers", "commitments", "merkle_nodes"].map((table) => sql(table).delete()),
+    ...["nullifiers", "commitments"].map((table) => sql(table).delete()),
     sql("merkle_roots").where("block_number", ">", 0).delete(),
   ]);
 }

@@ -1,12 +1,13 @@
 /** Commitment tree in the database. */
 import { CorruptionError } from "../base/errors/corruption.js";
 import { createLruCache } from "../base/caches/lru-cache.js";
-import { prepareBatch } from "../db/rows/batch.js";
+import { batch, prepareBatch } from "../db/rows/batch.js";
 import { insertRows } from "../db/rows/bulk-changes.js";
 import type { Queries } from "../db/queries/database.js";
 import type { Dialect } from "../db/queries/dialects.js";
 import { hashRootRow, type RootColumns } from "../db/rows/row-hashes.js";
-import { type FoldAll, growTree, type NodeRun, peakLevels, type Peaks, rootOf, rootOfPath } from "./fold.js";
+import type { PagePath } from "../tree/page.js";
+import { type FoldAll, growTree, type NodeRun, peakLevels, type Peaks, rootOf } from "./fold.js";
 import {
   type BlockPosition,
   knownBlocks,
@@ -15,17 +16,15 @@ import {
   type MerkleRoot,
   type MerkleTree,
 } from "./merkle-tree.js";
-import { emptyNodes, hashPair, toHex, treeDepth } from "./poseidon.js";
+import { createNodeStore, isUpperAndComplete, nodeIn, type NodePages, pagesAbove, pagesOf } from "./node-store.js";
+import { emptyNodes, toHex, treeDepth } from "./poseidon.js";
 
 const hashBytes = 32;
-/** Limit on the cached hashes of pairs of children, of about 300 bytes each. A hash takes 40 µs, and a path has 20. */
-const maxCachedPairs = 8_192;
-/** Lowest level of which hashes are cached. Below it, two paths rarely share a node. */
-const minCachedLevel = 7;
-/** Number of ids reserved for each level. A node's id is its level times this number, plus its position. */
-const levelSize = 2 ** (treeDepth + 1);
+/** Limit on the cached pages of the upper levels, of about 1,200 bytes each. Complete pages never change. */
+const maxCachedPages = 2_048;
+/** Limit on the paths that are read together. */
+const maxPaths = 32;
 const knownMs = knownMinutes * 60_000;
-export const nodeId = (level: number, position: number): number => level * levelSize + position;
 
 /** SQL for the number and the time of the latest block. */
 export const latestBlock = {
@@ -66,16 +65,12 @@ const insertedRootColumns = {
 type PathRow = { readonly [name in keyof RootRow]: name extends "root" ? string | null : RootRow[name] } & {
   readonly slot: number;
   readonly leaf_index: number | null;
-  /** List of `level:hash`, one for each stored sibling of the path. */
-  readonly nodes: string | null;
 };
 
 export function createTreeStore(db: Queries): MerkleTree {
   const { dialect, prepare } = db;
-  const { bytesOf, hexOf, joinTexts } = dialect;
   // Computed at startup, so that no request for a path waits for the hash to be compiled.
   const emptySiblings = emptyNodes().slice(0, treeDepth).map(toHex);
-  const hash = createPairHash();
   const latest = prepare<RootRow>(latestRoot);
   const after = prepare<RootRow>(
     `SELECT ${rootColumns} FROM merkle_roots
@@ -84,22 +79,33 @@ export function createTreeStore(db: Queries): MerkleTree {
           OR (SELECT timestamp_ms FROM blocks WHERE number = CAST(? AS bigint) + 1) >= ${latestBlock.timeMs} - ${knownMs})
       ORDER BY block_number DESC LIMIT 1`,
   );
-  const levels = Array.from({ length: treeDepth }, (_, level) => `(${level})`).join(", ");
-  const findPath = prepareBatch<PathRow>(
+  const findLeaf = prepareBatch<PathRow>(
     db,
-    ({ table, slot }) => `WITH l(level) AS (VALUES ${levels})
-      SELECT ${slot} AS slot, c.leaf_index, ${rootColumns.replace(/\w+/g, "r.$&")},
-        (SELECT ${joinTexts(`l.level || ':' || ${hexOf("n.hash")}`)} FROM l JOIN merkle_nodes n
-          ON n.id = l.level * ${levelSize} + (c.leaf_index >> l.level) + 1 - 2 * ((c.leaf_index >> l.level) & 1)) AS nodes
+    ({ table, slot }) => `SELECT ${slot} AS slot, c.leaf_index, ${rootColumns.replace(/\w+/g, "r.$&")}
       FROM ${table}
-      LEFT JOIN commitments c ON c.commitment = ${bytesOf("k.value ->> 0")}
+      LEFT JOIN commitments c ON c.commitment = ${dialect.bytesOf("k.value ->> 0")}
       LEFT JOIN merkle_roots r ON r.block_number = CASE WHEN k.value ->> 1 = ''
         THEN (SELECT max(block_number) FROM merkle_roots)
         ELSE (SELECT block_number FROM merkle_roots
           WHERE root = k.value ->> 1 AND block_number >= ${oldestKnownAt(dialect, latestBlock)}) END`,
-    // All paths of a batch are verified in one tick of the event loop, at 40 µs for each hash.
-    { maxKeys: 16 },
   );
+  const { load } = createNodeStore(db);
+  const upper = createLruCache<Uint8Array>(maxCachedPages);
+  // Paths that are read together share pages.
+  const findPages = batch<readonly PagePath[], NodePages>(async (paths) => {
+    const pages = new Map<PagePath, Uint8Array>();
+    const missing = [...new Set(paths.flat())].filter((path) => {
+      const page = upper.get(path);
+      return page === undefined || !pages.set(path, page);
+    });
+    for (const [path, page] of await load(missing)) {
+      pages.set(path, page);
+      if (isUpperAndComplete(path, page)) {
+        upper.set(path, page);
+      }
+    }
+    return paths.map(() => pages);
+  }, maxPaths);
   return {
     async root() {
       const [row] = await latest();
@@ -116,7 +122,7 @@ export function createTreeStore(db: Queries): MerkleTree {
     },
 
     async path(commitment, root = "") {
-      const row = (await findPath([commitment.slice(2), root]))!;
+      const row = (await findLeaf([commitment.slice(2), root]))!;
       if (row.root === null || row.leaf_index === null) {
         return { missing: row.leaf_index === null ? "commitment" : "root" };
       }
@@ -124,11 +130,9 @@ export function createTreeStore(db: Queries): MerkleTree {
       if (row.leaf_index >= leaf_count) {
         return { missing: "commitment under this root" };
       }
-      const path = toPath(row, row.leaf_index, row.root, emptySiblings);
-      if (
-        path === undefined ||
-        toHex(rootOfPath(BigInt(commitment), path.siblings.map(BigInt), path.pathIndices, hash)) !== row.root
-      ) {
+      const pages = (await findPages(pagesAbove(row.leaf_index)))!;
+      const path = toPath(row, row.leaf_index, row.root, emptySiblings, pages);
+      if (path === undefined || nodeIn(pages, 0, row.leaf_index) !== commitment) {
         throw new CorruptionError(
           `The path of commitment ${commitment} in the database does not lead to the root ${row.root}: nodes of the tree are corrupt.`,
         );
@@ -147,10 +151,7 @@ export function createTreeChanges(db: Queries) {
   /** Prefetched commitments: true if the commitment was in the tree before the block. */
   const prefetched = new Map<string, boolean>();
   const findLatest = db.prepare<RootRow>(latestRoot);
-  const findNodes = db.prepare<{ id: number; hash: Buffer }>(
-    `SELECT n.id, n.hash FROM ${dialect.list.table}
-      CROSS JOIN merkle_nodes AS n WHERE n.id = CAST(${dialect.list.text} AS bigint)`,
-  );
+  const nodes = createNodeStore(db);
   const deleteOldRoots = db.prepare(
     `DELETE FROM merkle_roots WHERE block_number < ${oldestKnownAt(dialect, givenBlock)}`,
   );
@@ -183,29 +184,22 @@ export function createTreeChanges(db: Queries) {
 
     /** Returns, for each level with an odd number of complete nodes, the last of these. */
     async peaks(leafCount: number): Promise<Peaks> {
-      const levels = new Map(peakLevels(leafCount).map(([level, complete]) => [nodeId(level, complete - 1), level]));
-      const rows = await findNodes(JSON.stringify([...levels.keys()]));
-      return Object.fromEntries(rows.map(({ id, hash }) => [levels.get(id)!, BigInt(`0x${hash.toString("hex")}`)]));
+      const peaks = peakLevels(leafCount).map(([level, complete]) => [level, complete - 1] as const);
+      const pages = await nodes.load(pagesOf(peaks));
+      const found = peaks.map(([level, position]) => [level, nodeIn(pages, level, position)] as const);
+      return Object.fromEntries(found.flatMap(([level, hash]) => (hash === undefined ? [] : [[level, BigInt(hash)]])));
     },
 
     /** Stores complete nodes. The first run must contain the leaves. */
     async insertNodes(runs: readonly NodeRun[]): Promise<void> {
       const leaves = runs[0]!;
-      const hexOf = (node: bigint): string => toHex(node).slice(2);
       await insertRows(
         db,
         "commitments",
         { commitment: "bytes", leaf_index: "integer" },
-        leaves.hashes.map((leaf, i) => [hexOf(leaf), leaves.position + i]),
+        leaves.hashes.map((leaf, i) => [toHex(leaf).slice(2), leaves.position + i]),
       );
-      await insertRows(
-        db,
-        "merkle_nodes",
-        { id: "integer", hash: "bytes" },
-        runs.flatMap(({ level, position, hashes }) =>
-          hashes.map((node, i) => [nodeId(level, position + i), hexOf(node)]),
-        ),
-      );
+      await nodes.insert(runs);
     },
 
     /** Stores a root with its frontier, and deletes roots that are no longer known. */
@@ -270,44 +264,27 @@ export function checkRoot(row: RootRow): RootRow {
   return row;
 }
 
-/** Creates a function that hashes pairs of children. It caches hashes on the upper levels, which many paths share. */
-function createPairHash(): (left: bigint, right: bigint, level: number) => bigint {
-  const cached = createLruCache<bigint>(maxCachedPairs);
-  return (left, right, level) => {
-    if (level < minCachedLevel) {
-      return hashPair(left, right);
-    }
-    const key = `${left.toString(36)} ${right.toString(36)}`;
-    const hash = cached.get(key) ?? hashPair(left, right);
-    cached.set(key, hash);
-    return hash;
-  };
-}
-
 function toRoot(row: RootRow): MerkleRoot {
   checkRoot(row);
   return { root: row.root, blockNumber: BigInt(row.block_number), leafCount: row.leaf_count };
 }
 
+/** Returns the path of a leaf; undefined if a node is missing. */
 function toPath(
-  { leaf_count: leafCount, edge, nodes, block_number }: PathRow,
+  { leaf_count: leafCount, edge, block_number }: PathRow,
   leafIndex: number,
   root: string,
   emptySiblings: readonly string[],
+  pages: NodePages,
 ): Omit<MerklePath, "commitment"> | undefined {
-  const stored = new Map<number, string>();
-  for (const node of nodes?.split(",") ?? []) {
-    const [level, hash] = node.split(":") as [string, string];
-    stored.set(Number(level), `0x${hash}`);
-  }
   const siblings = emptySiblings.map((empty, level) => {
-    const position = Math.floor(leafIndex / 2 ** level);
-    const first = (position % 2 === 0 ? position + 1 : position - 1) * 2 ** level;
+    const position = (leafIndex >> level) ^ 1;
+    const first = position * 2 ** level;
     if (first >= leafCount) {
       return empty;
     }
     // A stored node may be later than the root. The node is complete under the root only if all of its leaves are.
-    return first + 2 ** level <= leafCount ? stored.get(level) : frontierHash(edge, level);
+    return first + 2 ** level <= leafCount ? nodeIn(pages, level, position) : frontierHash(edge, level);
   });
   if (!siblings.every((sibling) => sibling !== undefined)) {
     return undefined;
@@ -315,7 +292,7 @@ function toPath(
   return {
     leafIndex,
     siblings,
-    pathIndices: siblings.map((_, level) => Math.floor(leafIndex / 2 ** level) % 2),
+    pathIndices: siblings.map((_, level) => (leafIndex >> level) & 1),
     root,
     blockNumber: BigInt(block_number),
   };

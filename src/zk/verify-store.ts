@@ -3,14 +3,15 @@
  * block.
  */
 import { CorruptionError } from "../base/errors/corruption.js";
-import { type Finding, runCheck, type Verification, verifyRows } from "../base/errors/verification.js";
+import { runCheck, type Verification, verifyRows } from "../base/errors/verification.js";
 import { yieldToEventLoop } from "../base/async/yielding.js";
 import type { Queries } from "../db/queries/database.js";
 import type { NullifierColumns } from "../db/rows/row-hashes.js";
 import { rootOf } from "./fold.js";
 import { checkNullifier } from "./nullifier-store.js";
-import { hashPair, treeDepth } from "./poseidon.js";
-import { checkRoot, createTreeChanges, nodeId, rootColumns, type RootRow } from "./tree-store.js";
+import { childrenOf, createNodeStore, hashOfChildren, nodeIn, pagesOf } from "./node-store.js";
+import { treeDepth } from "./poseidon.js";
+import { checkRoot, createTreeChanges, rootColumns, type RootRow } from "./tree-store.js";
 
 /** Statements of the blocks and the state tree about the commitment tree and the nullifiers. */
 export interface ZkWitness {
@@ -79,64 +80,43 @@ async function* verifyRoots(db: Queries, witness: ZkWitness) {
 /** Number of nodes that are checked together; hashing them takes a few milliseconds. */
 const batchNodes = 64;
 
-interface NodeRow {
-  readonly id: number;
-  readonly hash: Buffer;
-  /** Position stored for the commitment; null except for leaves. */
-  readonly leaf_index: number | null;
-}
-
 async function* verifyNodes(db: Queries, leafCount: number): Verification {
-  const nodes = db.prepare<NodeRow>(
-    `SELECT n.id, n.hash, c.leaf_index FROM merkle_nodes n LEFT JOIN commitments c ON c.commitment = n.hash
-      WHERE n.id >= ? AND n.id < ? ORDER BY n.id`,
+  const { load } = createNodeStore(db);
+  const leavesAt = db.prepare<{ slot: number; leaf_index: number }>(
+    `SELECT ${db.dialect.list.slot} AS slot, c.leaf_index FROM ${db.dialect.list.table}
+      CROSS JOIN commitments c WHERE c.commitment = ${db.dialect.bytesOf(`substr(${db.dialect.list.text}, 3)`)}`,
     "list",
   );
-  const read = async (level: number, from: number, to: number): Promise<NodeRow[]> =>
-    await nodes(nodeId(level, from), nodeId(level, to));
-  const counts = Array.from({ length: treeDepth + 1 }, (_, level) => Math.floor(leafCount / 2 ** level));
+  const counts = Array.from({ length: treeDepth }, (_, level) => Math.floor(leafCount / 2 ** level));
   const total = counts.reduce((sum, count) => sum + count, 0);
   let done = 0;
   for (const [level, count] of counts.entries()) {
     for (let from = 0; from < count; from += batchNodes) {
-      const to = Math.min(count, from + batchNodes);
-      const findings: Finding[] = await runCheck(
-        `nodes of the commitment tree on level ${level}, from ${from} on`,
-        async () => {
-          const children = level === 0 ? [] : await read(level - 1, 2 * from, 2 * to);
-          await checkNodes(level, from, to, await read(level, from, to), children);
-        },
-      );
-      done += to - from;
+      const nodes = Array.from({ length: Math.min(count - from, batchNodes) }, (_, i) => [level, from + i] as const);
+      const findings = await runCheck(`nodes of the commitment tree on level ${level}, from ${from} on`, async () => {
+        const children = nodes.flatMap(([, at]) => (level === 0 ? [] : childrenOf(level, at)));
+        const pages = await load(pagesOf([...nodes, ...children]));
+        const hashes = nodes.map((node) => nodeIn(pages, ...node));
+        const stored = new Map(
+          (level === 0 ? await leavesAt(JSON.stringify(hashes)) : []).map((row) => [row.slot, row.leaf_index]),
+        );
+        for (const [i, hash] of hashes.entries()) {
+          const isCorrect =
+            level === 0
+              ? stored.get(i) === from + i
+              : hash !== undefined && hash === hashOfChildren(pages, ...nodes[i]!);
+          if (!isCorrect) {
+            throw new CorruptionError(
+              `Nodes of the commitment tree in the database are corrupt: on level ${level}, between ${from} and ${from + hashes.length - 1}.`,
+            );
+          }
+          if (i % 16 === 15) {
+            await yieldToEventLoop();
+          }
+        }
+      });
+      done += nodes.length;
       yield { kind: "nodes", done, total, findings };
-    }
-  }
-}
-
-async function checkNodes(
-  level: number,
-  from: number,
-  to: number,
-  nodes: readonly NodeRow[],
-  children: readonly NodeRow[],
-): Promise<void> {
-  const element = ({ hash }: NodeRow): bigint => BigInt(`0x${hash.toString("hex")}`);
-  const corruption = new CorruptionError(
-    `Nodes of the commitment tree in the database are corrupt: on level ${level}, between ${from} and ${to - 1}.`,
-  );
-  if (nodes.length !== to - from || children.length !== (level === 0 ? 0 : 2 * nodes.length)) {
-    throw corruption;
-  }
-  for (const [i, node] of nodes.entries()) {
-    const isCorrect =
-      level === 0
-        ? node.leaf_index === from + i
-        : element(node) === hashPair(element(children[2 * i]!), element(children[2 * i + 1]!));
-    if (!isCorrect) {
-      throw corruption;
-    }
-    if (i % 16 === 15) {
-      await yieldToEventLoop();
     }
   }
 }

@@ -3,11 +3,21 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseError } from "../../src/db/queries/database.js";
 import { openDatabase } from "../../src/db/open.js";
-import { migrate } from "../../src/db/migrations/migrate.js";
+import { hasTable, migrate } from "../../src/db/migrations/migrate.js";
 import { firstStep, migrations } from "../../src/db/migrations/migrations.js";
+import { insertRows } from "../../src/db/rows/bulk-changes.js";
+import type { PageRow } from "../../src/tree/page-store.js";
+import { growTree } from "../../src/zk/fold.js";
+import { nodeIn } from "../../src/zk/node-store.js";
+import { toHex } from "../../src/zk/poseidon.js";
+import { createTreeChanges } from "../../src/zk/tree-store.js";
+import { inlinePool } from "../helpers/chain/chain.js";
+import { prepareEngines } from "../helpers/databases/databases.js";
 import { StartError } from "../../src/base/errors/start-error.js";
 import { startTestNode } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+
+const engines = await prepareEngines();
 
 async function openTestDatabase(t: Teardown, file: string) {
   const database = await openDatabase(`sqlite:${file}`);
@@ -67,3 +77,51 @@ test("removes the values of a query from its error", async (t) => {
   t.regex(error.message, /^SQLITE_CONSTRAINT: UNIQUE constraint failed: nullifiers\.hash$/);
   t.false(String(error.stack).includes("a secret"));
 });
+
+for (const engine of engines.names) {
+  test(`${engine}: packs the nodes of the commitment tree into pages, and leaves out a wrong one`, async (t) => {
+    const database = await engines.open(t, engine);
+    const pages = () => database.read.rows<PageRow>((sql) => sql("tree_pages").orderBy("path"));
+    const leaves = Array.from({ length: 300 }, (_, i) => BigInt(i + 1));
+    const { runs } = await growTree(0, {}, leaves, inlinePool.foldAll);
+    await createTreeChanges(database.write).insertNodes(runs);
+    const packed = await pages();
+    t.is(packed.length, 22, "19 of 16 leaves each, 2 of 256, 1 of 4,096");
+
+    const restoreNodes = async (): Promise<void> => {
+      await database.write.runAll((sql) => [
+        sql("tree_pages").delete(),
+        sql("schema_migrations").where("version", ">", firstStep).delete(),
+        sql.schema.createTable("merkle_nodes", (table) => {
+          table.integer("id").primary();
+          table.binary("hash").notNullable();
+        }),
+      ]);
+      const rows = runs.flatMap(({ level, position, hashes }) =>
+        hashes.map((hash, i) => [level * 2 ** 21 + position + i, toHex(hash).slice(2)]),
+      );
+      await insertRows(database.write, "merkle_nodes", { id: "integer", hash: "bytes" }, rows);
+    };
+    await restoreNodes();
+    await migrate(database);
+    t.deepEqual(await pages(), packed);
+    t.false(await hasTable(database.read, "merkle_nodes"));
+
+    await restoreNodes();
+    await database.write.run((sql) =>
+      sql("merkle_nodes")
+        .where({ id: 40 })
+        .update({ hash: Buffer.alloc(32, 1) }),
+    );
+    await migrate(database);
+    const changed = (await pages()).filter(({ row_hash }, i) => row_hash !== packed[i]!.row_hash);
+    t.deepEqual(
+      changed.map(({ path }) => path),
+      ["0002"],
+    );
+    const nodes = new Map(changed.map(({ path, page }) => [path, page]));
+    const find = (level: number, positions: readonly number[]) => positions.map((at) => nodeIn(nodes, level, at));
+    t.deepEqual(find(0, [40, 41]), [undefined, undefined]);
+    t.deepEqual(find(1, [19, 20, 21]), [toHex(runs[1]!.hashes[19]!), undefined, toHex(runs[1]!.hashes[21]!)]);
+  });
+}

@@ -55,10 +55,10 @@ const corruptions: readonly (readonly [column: string, where: string, path: stri
   ["programs.name", "address = 'EMPTY'", "/storage-program/search?q=one", anyProgram],
   ["programs.access", "address = 'SMALL'", "/storage-program/SMALL/all", anyProgram],
   [
-    "merkle_nodes.hash",
-    `id = ${2 ** 21 + 1}`,
+    "tree_pages.page",
+    "tree = 'commitments' AND path = '0000'",
     "/zk/merkle/proof/COMMITMENT",
-    /^(The path of commitment 0x|Nodes of the commitment tree in the database are corrupt)/,
+    /^A page of the commitment tree in the database is corrupt/,
   ],
   [
     "merkle_roots.root",

@@ -22,7 +22,6 @@ export const chainTables: readonly CopiedTable[] = [
   { name: "program_chunks", key: ["address", "field", "position"] },
   { name: "program_readers", key: ["identity", "address"], booleans: ["allowed"] },
   { name: "commitments", key: ["commitment"] },
-  { name: "merkle_nodes", key: ["id"] },
   { name: "merkle_roots", key: ["block_number"] },
   { name: "nullifiers", key: ["hash"] },
   { name: "senders", key: ["identity"] },

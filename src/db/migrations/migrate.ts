@@ -36,9 +36,10 @@ async function migratePart(part: DatabasePart, steps: Steps): Promise<void> {
     if (version > 0 && version < steps.first) {
       throw new DatabaseError(olderFormat);
     }
-    for (const [index, { name, queries }] of steps.migrations.entries()) {
+    for (const [index, { name, convert, queries }] of steps.migrations.entries()) {
       const number = steps.first + index;
       if (number > version) {
+        await convert?.(db);
         await db.runAll((sql) => queries(sql, db.dialect.schema));
         await db.run((sql) => sql(steps.table).insert({ version: number, name }));
       }

@@ -6,11 +6,14 @@
  */
 import type { Knex } from "knex";
 import { hashRootRow } from "../rows/row-hashes.js";
-import type { Query, QueryBuilder } from "../queries/database.js";
+import type { Queries, Query, QueryBuilder } from "../queries/database.js";
 import type { SchemaDialect } from "../queries/dialects.js";
+import { packNodes } from "./pack-nodes.js";
 
 export interface Migration {
   readonly name: string;
+  /** Converts rows before the queries run. */
+  readonly convert?: (db: Queries) => Promise<void>;
   readonly queries: (sql: QueryBuilder, schema: SchemaDialect) => readonly Query[];
 }
 
@@ -246,6 +249,11 @@ export const migrations: readonly Migration[] = [
         table.bigInteger("next_try_ms").notNullable();
       }),
     ],
+  },
+  {
+    name: "pages of the commitment tree",
+    convert: packNodes,
+    queries: (sql) => [sql.schema.dropTable("merkle_nodes")],
   },
 ];
 

@@ -10,10 +10,6 @@ export interface Dialect {
   readonly nameSearch: NameSearch;
   readonly schema: SchemaDialect;
   readonly bytesOf: (hex: string) => string;
-  /** Encodes bytes as lower-case hex digits. */
-  readonly hexOf: (bytes: string) => string;
-  /** Aggregates the texts of all rows, separated by commas. */
-  readonly joinTexts: (text: string) => string;
   /**
    * Current time in milliseconds since the epoch, not fixed at the start of a transaction. A server uses its own clock.
    */
@@ -123,8 +119,6 @@ const sqlite: Dialect = {
     ],
   },
   bytesOf: (hex) => `unhex(${hex})`,
-  hexOf: (bytes) => `lower(hex(${bytes}))`,
-  joinTexts: (text) => `group_concat(${text})`,
   nowMs: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
   limitIdleTime: undefined,
   startSnapshotReads: undefined,
@@ -162,8 +156,6 @@ const postgresql: Dialect = {
     ],
   },
   bytesOf: (hex) => `decode(${hex}, 'hex')`,
-  hexOf: (bytes) => `encode(${bytes}, 'hex')`,
-  joinTexts: (text) => `string_agg(${text}, ',')`,
   nowMs: "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)",
   limitIdleTime: "SET LOCAL idle_in_transaction_session_timeout = 10000",
   startSnapshotReads: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",

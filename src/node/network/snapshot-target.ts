@@ -35,7 +35,7 @@ import {
 import { changeTree } from "../../tree/change.js";
 import { isSame } from "../../tree/hashes.js";
 import { stateHashes } from "../../tree/node-hashes.js";
-import { clearTrees, createPageStore } from "../../tree/page-store.js";
+import { clearAllTrees, createPageStore } from "../../tree/page-store.js";
 import type { Leaf } from "../../tree/path.js";
 import { provePath } from "../../tree/prove.js";
 import { readRoot } from "../../tree/read-root.js";
@@ -135,7 +135,7 @@ export function createSnapshotTarget({
         await clearZk(db);
         await clearHeaders(db);
         await clearSenders(db);
-        await clearTrees(db, [""]);
+        await clearAllTrees(db);
         await endSync(db);
       }),
   };

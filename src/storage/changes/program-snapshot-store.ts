@@ -218,13 +218,12 @@ export async function areInCreationOrder(db: Queries, count: number): Promise<bo
   return row!.rows === count && (row!.last ?? 0) === count && early === undefined;
 }
 
-/** Deletes all programs with their documents, access entries and field trees. */
+/** Deletes all programs with their documents and access entries. */
 export async function clearPrograms(db: Queries): Promise<void> {
   const tables = ["program_readers", "program_chunks", "program_fields", "program_documents", "programs"];
   const { clearNameIndex } = db.dialect;
   await db.runAll((sql) => [
     ...tables.map((table) => sql(table).delete()),
     ...(clearNameIndex === undefined ? [] : [sql.raw(clearNameIndex)]),
-    sql("tree_pages").whereNot("tree", "").delete(),
   ]);
 }
