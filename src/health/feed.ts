@@ -73,7 +73,6 @@ function isSame(a: HealthSnapshot, b: HealthSnapshot): boolean {
     a.subsystems === b.subsystems &&
     a.boot === b.boot &&
     a.mainLoop?.exited === b.mainLoop?.exited &&
-    a.errors?.uncaughtTotal === b.errors?.uncaughtTotal &&
-    a.errors?.unhandledRejectionTotal === b.errors?.unhandledRejectionTotal
+    a.errors === b.errors
   );
 }

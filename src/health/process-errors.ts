@@ -1,6 +1,7 @@
 /**
  * Counts uncaught errors. The process continues: one bad request must not stop the node, but the error must be visible.
  */
+import { makeImmutable } from "../base/caches/immutable.js";
 import { errorMessage } from "../base/errors/error-message.js";
 import { createErrorThrottle, type ErrorThrottleDeps } from "../base/logging/error-throttle.js";
 
@@ -13,17 +14,21 @@ export interface ErrorEvent {
 
 /** Error counters of a process. Several nodes in one process share them. */
 export class ProcessErrors {
-  uncaughtTotal = 0;
-  unhandledRejectionTotal = 0;
-  lastUncaught: ErrorEvent | undefined;
+  /** Immutable: each error replaces the counters. */
+  counters = makeImmutable({
+    uncaughtTotal: 0n,
+    unhandledRejectionTotal: 0n,
+    lastUncaught: undefined as ErrorEvent | undefined,
+  });
 
   count(kind: "uncaughtException" | "unhandledRejection", error: unknown): void {
-    if (kind === "uncaughtException") {
-      this.uncaughtTotal++;
-      this.lastUncaught = { atMs: BigInt(Date.now()), message: errorMessage(error), source: kind };
-    } else {
-      this.unhandledRejectionTotal++;
-    }
+    const { uncaughtTotal, unhandledRejectionTotal } = this.counters;
+    const lastUncaught: ErrorEvent = { atMs: BigInt(Date.now()), message: errorMessage(error), source: kind };
+    this.counters = makeImmutable(
+      kind === "uncaughtException"
+        ? { ...this.counters, uncaughtTotal: uncaughtTotal + 1n, lastUncaught }
+        : { ...this.counters, unhandledRejectionTotal: unhandledRejectionTotal + 1n },
+    );
   }
 }
 

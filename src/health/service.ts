@@ -110,7 +110,7 @@ export function createHealthService(deps: HealthServiceDeps): Implementation<typ
 export const healthReplies: PlainReplies<typeof HealthService> = {
   getHealth: ({ snapshot }) => ({
     status: snapshot?.status === HealthStatus.FAILING ? 503 : 200,
-    ...(snapshot?.status === HealthStatus.DORMANT && { headers: { "X-Node-Dormant": "true" } }),
+    headers: snapshot?.status === HealthStatus.DORMANT ? ["X-Node-Dormant", "true"] : [],
   }),
   getLiveness: ({ report }) => ({ status: report?.status === ProbeStatus.OK ? 200 : 503 }),
   getReadiness: ({ report }) => ({ status: report?.status === ProbeStatus.OK ? 200 : 503 }),

@@ -4,12 +4,11 @@ import {
   type HealthSnapshotSchema,
   HealthStatus,
   type MainLoopSchema,
-  type PortSchema,
 } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { BootProgress } from "./boot-progress.js";
 import type { BoundedProbe } from "./bounded-probe.js";
 import type { ProcessErrors } from "./process-errors.js";
-import { consequencesOf, type SubsystemState, type Subsystems } from "./subsystems.js";
+import type { Subsystems } from "./subsystems.js";
 
 export interface MainLoopHealth {
   heartbeat(): MessageInitShape<typeof MainLoopSchema>;
@@ -24,10 +23,10 @@ export interface HealthSources {
   readonly isDormant: () => boolean;
   readonly isAccepting: () => boolean;
   readonly boot: Pick<BootProgress, "state">;
-  readonly subsystems: Pick<Subsystems, "all">;
+  readonly subsystems: Pick<Subsystems, "all" | "summary">;
   readonly mainLoop: MainLoopHealth;
   readonly pendingCount: BoundedProbe;
-  readonly processErrors: ProcessErrors;
+  readonly processErrors: Pick<ProcessErrors, "counters">;
 }
 
 export type HealthSnapshot = MessageInitShape<typeof HealthSnapshotSchema>;
@@ -38,12 +37,9 @@ export type HealthSnapshot = MessageInitShape<typeof HealthSnapshotSchema>;
 export type TakeSnapshot = () => HealthSnapshot | Promise<HealthSnapshot>;
 
 export function createTakeSnapshot(sources: HealthSources): TakeSnapshot {
-  const { processErrors } = sources;
-
   function assemble(pendingCount: number | null): HealthSnapshot {
     const dormant = sources.isDormant();
-    const subsystems = sources.subsystems.all();
-    const { isFailing, isDegraded } = consequencesOf(subsystems);
+    const { isFailing, isDegraded, ports } = sources.subsystems.summary();
     return {
       version: sources.version,
       versionName: sources.versionName,
@@ -59,14 +55,11 @@ export function createTakeSnapshot(sources: HealthSources): TakeSnapshot {
       }),
       dormant,
       boot: sources.boot.state(),
-      subsystems,
-      ports: portsOf(subsystems),
+      // Immutable parts are encoded once. What changes all the time are a few numbers between them.
+      subsystems: sources.subsystems.all(),
+      ports,
       mainLoop: sources.mainLoop.heartbeat(),
-      errors: {
-        uncaughtTotal: BigInt(processErrors.uncaughtTotal),
-        unhandledRejectionTotal: BigInt(processErrors.unhandledRejectionTotal),
-        lastUncaught: processErrors.lastUncaught,
-      },
+      errors: sources.processErrors.counters,
     };
   }
 
@@ -74,23 +67,6 @@ export function createTakeSnapshot(sources: HealthSources): TakeSnapshot {
     const pending = sources.pendingCount();
     return pending instanceof Promise ? pending.then(assemble) : assemble(pending);
   };
-}
-
-/**
- * Lists the ports that subsystems have bound. A missing `requestedPort` means that the subsystem got the port it
- * requested.
- */
-function portsOf(
-  subsystems: Readonly<Record<string, SubsystemState>>,
-): Record<string, MessageInitShape<typeof PortSchema>> {
-  const ports: Record<string, MessageInitShape<typeof PortSchema>> = {};
-  for (const [name, { port, requestedPort }] of Object.entries(subsystems)) {
-    if (port !== undefined) {
-      const requested = requestedPort ?? port;
-      ports[name] = { requested, actual: port, drifted: requested !== port };
-    }
-  }
-  return ports;
 }
 
 export interface RollUpFacts {

@@ -1,6 +1,10 @@
 /** Registry of the node's subsystems, and the only source of their states. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { type SubsystemExtraSchema, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import {
+  type PortSchema,
+  type SubsystemExtraSchema,
+  SubsystemStatus,
+} from "../../gen/gatehouse/health/v1/health_pb.js";
 import { makeImmutable } from "../base/caches/immutable.js";
 import type { ErrorEvent } from "./process-errors.js";
 
@@ -47,15 +51,30 @@ export function isSubsystemName(name: string): name is SubsystemName {
   return Object.hasOwn(declarations, name);
 }
 
-/** Returns the effect of the failed subsystems on the node's status. */
-export function consequencesOf(states: Readonly<Record<SubsystemName, SubsystemState>>): {
-  readonly isFailing: boolean;
-  readonly isDegraded: boolean;
-} {
+type SubsystemStates = Readonly<Record<SubsystemName, SubsystemState>>;
+
+/** Returns the effect of the failed subsystems on the node's status, and the ports that subsystems have bound. */
+function summarize(states: SubsystemStates) {
   const failed = subsystemNames.filter((name) => states[name].status === SubsystemStatus.FAILED);
   const haveFailed = (consequence: Declaration["whenFailed"]): boolean =>
     failed.some((name) => declarations[name].whenFailed === consequence);
-  return { isFailing: haveFailed("failing"), isDegraded: haveFailed("degraded") };
+  return makeImmutable({
+    isFailing: haveFailed("failing"),
+    isDegraded: haveFailed("degraded"),
+    ports: makeImmutable(portsOf(states)),
+  });
+}
+
+/** Lists ports by subsystem. A missing `requestedPort` means that the subsystem got the port it requested. */
+function portsOf(states: SubsystemStates): Record<string, MessageInitShape<typeof PortSchema>> {
+  const ports: Record<string, MessageInitShape<typeof PortSchema>> = {};
+  for (const [name, { port, requestedPort }] of Object.entries(states)) {
+    if (port !== undefined) {
+      const requested = requestedPort ?? port;
+      ports[name] = { requested, actual: port, drifted: requested !== port };
+    }
+  }
+  return ports;
 }
 
 export interface SubsystemChange {
@@ -102,9 +121,10 @@ export function createSubsystems(
   nowMs: () => number,
   onTransition: (name: SubsystemName, state: SubsystemState) => void = () => undefined,
 ) {
-  let states = makeImmutable(
-    Object.fromEntries(subsystemNames.map((name) => [name, initialState])) as Record<SubsystemName, SubsystemState>,
+  let states: SubsystemStates = makeImmutable(
+    Object.fromEntries(subsystemNames.map((name) => [name, initialState])) as SubsystemStates,
   );
+  let summary = summarize(states);
 
   return {
     get: (name: SubsystemName) => states[name],
@@ -113,6 +133,8 @@ export function createSubsystems(
      * changes.
      */
     all: () => states,
+    /** Returns what follows from the states alone. Immutable, and the same object until a state changes. */
+    summary: () => summary,
     /** Applies a change; a change without effect is ignored. `sinceMs` moves only with the status. */
     set(name: SubsystemName, change: SubsystemChange) {
       const before = states[name];
@@ -132,6 +154,7 @@ export function createSubsystems(
         return;
       }
       states = makeImmutable({ ...states, [name]: after });
+      summary = summarize(states);
       if (hasNewStatus) {
         onTransition(name, after);
       }

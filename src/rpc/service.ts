@@ -92,8 +92,9 @@ export type Implementation<S extends DescService> = {
 
 /** Status and headers of a plain HTTP response, besides its body. */
 export interface PlainReply {
-  readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly status: number;
+  /** Headers, a flat list of names and values. */
+  readonly headers?: readonly string[];
 }
 
 /** Functions from a response to its {@link PlainReply}, for rpcs whose responses change the HTTP status or headers. */

@@ -53,5 +53,5 @@ test("only counts uncaught exceptions of an embedding process", (t) => {
   emit("uncaughtExceptionMonitor", new Error("rejected"), "unhandledRejection");
   stop();
   emit("uncaughtExceptionMonitor", new Error("later"), "uncaughtException");
-  t.like(errors, { uncaughtTotal: 1, unhandledRejectionTotal: 1, lastUncaught: { message: "boom" } });
+  t.like(errors.counters, { uncaughtTotal: 1n, unhandledRejectionTotal: 1n, lastUncaught: { message: "boom" } });
 });

@@ -42,7 +42,8 @@ export function paceResponse<R extends Response>(create: () => R): R | Promise<R
 /** Writes a body and ends the stream. A long body is written in pieces, one per tick. */
 export function writeBody(out: Writable, body: string | Buffer): void {
   if (body.length <= maxTickBytes) {
-    out.end(body);
+    // ASCII is the same in both encodings, but only Latin-1 is copied as it is.
+    out.end(body, Buffer.byteLength(body) === body.length ? "latin1" : "utf8");
     return;
   }
   const bytes = typeof body === "string" ? Buffer.from(body) : body;

@@ -145,7 +145,7 @@ function createResponse(
         requestId,
         plain?.status ?? 200,
         body,
-        plain?.headers === undefined ? added : [...added, ...Object.entries(plain.headers).flat()],
+        plain?.headers === undefined ? added : [...added, ...plain.headers],
       );
 }
 
