@@ -1,4 +1,7 @@
-/** Serves constant responses with common frameworks: Fastify, Express, connect-express and connectNodeAdapter. */
+/**
+ * Serves constant responses with common frameworks: Fastify, Express, connect-express and connectNodeAdapter. Plain
+ * responses have the headers and the body of the node.
+ */
 import { fromBinary } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { expressConnectMiddleware } from "@connectrpc/connect-express";
@@ -16,24 +19,32 @@ export type FrontKind = "fastify" | "express" | "connect-express" | "connectNode
 
 /** Part of Fastify's types that is used. `npm run tools` installs Fastify. */
 interface Fastify {
-  get(path: string, answer: () => Promise<unknown>): void;
+  get(path: string, answer: (request: unknown, reply: { headers(values: Headers): unknown }) => Promise<unknown>): void;
   ready(): Promise<void>;
   routing: RequestListener;
 }
 
-interface Begin {
-  readonly kind: FrontKind;
+type Headers = Readonly<Record<string, string>>;
+
+/** Responses of a front by path; `version` is the message of the version rpc. */
+export interface FrontAnswers {
   readonly answers: Readonly<Record<string, Uint8Array>>;
+  /** Headers of plain responses, besides those that every server of Node.js sends. */
+  readonly headers: Headers;
 }
 
-process.once("message", ({ kind, answers }: Begin) => {
+interface Begin extends FrontAnswers {
+  readonly kind: FrontKind;
+}
+
+process.once("message", ({ kind, ...answers }: Begin) => {
   void listenerOf(kind, answers).then((listener) => {
     const server = kind.endsWith("h2") ? createHttp2Server(listener as never) : createServer(listener);
     server.listen(0, "127.0.0.1", () => process.send?.({ port: (server.address() as AddressInfo).port }));
   });
 });
 
-async function listenerOf(kind: FrontKind, answers: Begin["answers"]): Promise<RequestListener> {
+async function listenerOf(kind: FrontKind, { answers, headers }: FrontAnswers): Promise<RequestListener> {
   const values = Object.entries(answers).map(([path, bytes]) => [path, bytes] as const);
   const plain = values.filter(([path]) => path.startsWith("/") && !path.startsWith("/gatehouse"));
   const json = (bytes: Uint8Array): unknown => JSON.parse(Buffer.from(bytes).toString("utf8"));
@@ -43,7 +54,10 @@ async function listenerOf(kind: FrontKind, answers: Begin["answers"]): Promise<R
     plain.forEach(([path, bytes]) => {
       const value = json(bytes);
       // Fastify sends a string as it is, so encode it as JSON here.
-      app.get(path, () => Promise.resolve(typeof value === "string" ? JSON.stringify(value) : value));
+      app.get(path, (_request, reply) => {
+        reply.headers(headers);
+        return Promise.resolve(typeof value === "string" ? JSON.stringify(value) : value);
+      });
     });
     await app.ready();
     return app.routing;
@@ -54,7 +68,7 @@ async function listenerOf(kind: FrontKind, answers: Begin["answers"]): Promise<R
     const app = express().disable("etag");
     plain.forEach(([path, bytes]) => {
       const value = json(bytes);
-      app.get(path, (_request, response) => void response.json(value));
+      app.get(path, (_request, response) => void response.set(headers).json(value));
     });
     return app.use(expressConnectMiddleware({ routes }));
   }

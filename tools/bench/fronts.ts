@@ -1,6 +1,7 @@
 /**
  * Measures both front ends of the node, and common web frameworks with the same responses, each against a bare server.
  */
+import { deepEqual } from "node:assert/strict";
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { makeBlocks, makeHome, programOf, withChain } from "./blocks.js";
@@ -41,16 +42,15 @@ export async function benchFronts({ directory, rounds, seconds, say }: BenchSett
     const found = await httpAnswer(compiled.port, "/storage-program/search?q=program%201&exact=true");
     const { programs } = JSON.parse(Buffer.from(found).toString()) as { programs: { storageAddress: string }[] };
     const program = `/storage-program/${programs[0]!.storageAddress}`;
-    const plain = (name: string, path: string): Asked => ({
+    const plain = (path: string, name = `GET ${path}`): Asked => ({
       name,
       path,
       load: httpLoad(path),
       fronts: ["fastify", "express"],
     });
     const asked: readonly Asked[] = [
-      plain("GET /version", "/version"),
-      plain("GET /health", "/health"),
-      plain("a program of 1 KB", program),
+      ...["/", "/version", "/info", "/peerlist", "/health"].map((path) => plain(path)),
+      plain(program, "a program of 1 KB"),
       {
         ...{ name: "Connect JSON GetVersion", path: getVersion, request: json, load: httpLoad(getVersion, json) },
         fronts: ["connect-express", "connectNodeAdapter"],
@@ -70,7 +70,7 @@ export async function benchFronts({ directory, rounds, seconds, say }: BenchSett
       await measure("compiled", compiled);
       await measure("--edge express", express);
       for (const kind of fronts) {
-        await withFront(kind, { [path]: body }, (server) => measure(kind, server));
+        await withFront(kind, path, { [path]: body }, (server) => measure(kind, server));
       }
     }
     const load = http2Load(grpcCall(getVersion, {}));
@@ -81,16 +81,24 @@ export async function benchFronts({ directory, rounds, seconds, say }: BenchSett
       );
     say("gRPC GetVersion");
     await measure("compiled", compiled);
-    await withFront("connectNodeAdapter, h2", {}, (server) => measure("connectNodeAdapter", server));
+    await withFront("connectNodeAdapter, h2", getVersion, {}, (server) => measure("connectNodeAdapter", server));
     return rows;
 
     async function withFront(
       kind: FrontKind,
+      path: string,
       answers: Readonly<Record<string, Uint8Array>>,
       run: (server: ServerProcess) => Promise<void>,
     ): Promise<void> {
-      const server = await startFront(kind, { ...answers, version: await versionMessage(compiled.port) });
+      const body = answers[path];
+      const headers = path === getVersion ? {} : (await plainResponse(compiled.port, path)).headers;
+      const version = await versionMessage(compiled.port);
+      const server = await startFront(kind, { answers: { ...answers, version }, headers });
       try {
+        if (path !== getVersion) {
+          const expected = { headers, text: Buffer.from(body!).toString() };
+          deepEqual(await plainResponse(server.port, path), expected, `${kind} sends another response.`);
+        }
         await run(server);
       } finally {
         await server.stop();
@@ -99,6 +107,14 @@ export async function benchFronts({ directory, rounds, seconds, say }: BenchSett
   } finally {
     await Promise.all([compiled.stop(), express.stop()]);
   }
+}
+
+/** Returns a response, without the headers that every server of Node.js sends. */
+async function plainResponse(port: number, path: string) {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`);
+  const ofServer = ["connection", "content-length", "date", "keep-alive"];
+  const headers = Object.fromEntries([...response.headers].filter(([name]) => !ofServer.includes(name)));
+  return { headers, text: await response.text() };
 }
 
 async function versionMessage(port: number): Promise<Uint8Array> {

@@ -8,7 +8,7 @@ import { join, resolve as resolvePath } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { BareAnswers } from "./bare-server.js";
-import type { FrontKind } from "./front-server.js";
+import type { FrontAnswers, FrontKind } from "./front-server.js";
 import type { Usage } from "./report-usage.js";
 
 /** Server under load. */
@@ -77,12 +77,9 @@ export async function startGatehouse(
   };
 }
 
-/** Starts a framework with constant responses by path; `version` is the message of the version rpc. */
-export async function startFront(
-  kind: FrontKind,
-  answers: Readonly<Record<string, Uint8Array>>,
-): Promise<ServerProcess> {
-  return await startWith("front-server.js", { kind, answers });
+/** Starts a framework with constant responses. */
+export async function startFront(kind: FrontKind, answers: FrontAnswers): Promise<ServerProcess> {
+  return await startWith("front-server.js", { kind, ...answers });
 }
 
 /** Starts a bare server. */
