@@ -23,13 +23,8 @@ export type NodePages = ReadonlyMap<PagePath, Uint8Array>;
 function placeOf(level: number, position: number): { readonly path: PagePath; readonly at: number } {
   const width = pageWidth >> (level % pageLevels);
   const digits = Math.floor((treeDepth - 1 - level) / pageLevels);
-  const path =
-    digits === 0
-      ? ""
-      : Math.floor(position / width)
-          .toString(16)
-          .padStart(digits, "0");
-  return { path, at: (width + (position % width) - 2) * hashBytes };
+  const index = Math.floor(position / width).toString(16);
+  return { path: index.padStart(digits, "0").slice(0, digits), at: (width + (position % width) - 2) * hashBytes };
 }
 
 /** Returns the paths of the pages that hold these nodes. */

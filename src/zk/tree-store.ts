@@ -22,8 +22,6 @@ import { emptyNodes, toHex, treeDepth } from "./poseidon.js";
 const hashBytes = 32;
 /** Limit on the cached pages of the upper levels, of about 1,200 bytes each. Complete pages never change. */
 const maxCachedPages = 2_048;
-/** Limit on the paths that are read together. */
-const maxPaths = 32;
 const knownMs = knownMinutes * 60_000;
 
 /** SQL for the number and the time of the latest block. */
@@ -105,7 +103,7 @@ export function createTreeStore(db: Queries): MerkleTree {
       }
     }
     return paths.map(() => pages);
-  }, maxPaths);
+  });
   return {
     async root() {
       const [row] = await latest();

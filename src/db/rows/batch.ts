@@ -22,7 +22,7 @@ interface Waiting<Key, Found> {
  */
 export function batch<Key, Found>(
   findMany: FindMany<Key, Found>,
-  maxKeys: number,
+  maxKeys = 32,
 ): (key: Key) => Promise<Found | undefined> {
   let waiting: Waiting<Key, Found>[] = [];
   let isRunning = false;
@@ -57,8 +57,8 @@ export function batch<Key, Found>(
 
 export interface BatchOptions {
   readonly queue?: QueryQueue | undefined;
-  /** Limit on keys in one query. Default: 32. */
-  readonly maxKeys?: number;
+  /** Limit on keys in one query. */
+  readonly maxKeys?: number | undefined;
 }
 
 /**
@@ -69,7 +69,7 @@ export interface BatchOptions {
 export function prepareBatch<Row extends { readonly slot: number }>(
   { dialect, prepare }: Queries,
   text: (keys: ListTable) => string,
-  { queue, maxKeys = 32 }: BatchOptions = {},
+  { queue, maxKeys }: BatchOptions = {},
 ): (key: readonly string[]) => Promise<Row | undefined> {
   const query = prepare<Row>(text(dialect.list), queue);
   return batch(async (keys) => {
