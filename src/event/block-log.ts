@@ -52,9 +52,11 @@ export function createBlockLog({ readBlock, decoder, access, head, maxBytes }: B
   const recent = createCache(maxBytes / 2, load);
   const older = createCache((3 * maxBytes) / 8, (number) => enqueue(() => load(number)));
   const owners = new WeakMap<BlockEvents, Promise<ReadonlyMap<string, string>>>();
-  const readable = new LRUCache<string, ReadonlySet<string>>({
+  const readable = new LRUCache<string, ReadonlySet<string>, () => Promise<ReadonlySet<string>>>({
     maxSize: Math.ceil(maxBytes / 8),
     sizeCalculation: ({ size }) => readableBytes + readableAddressBytes * size,
+    fetchMethod: (_key, _stale, { context: check }) => check(),
+    ignoreFetchAbort: true,
   });
 
   /** Returns the events of a block: from a cache, from a read in flight, or from a new read. */
@@ -64,19 +66,13 @@ export function createBlockLog({ readBlock, decoder, access, head, maxBytes }: B
   }
 
   /**
-   * Returns the addresses in a block that the caller may read. Requests with equal identities share the result until
-   * the next block, which may change access rules.
+   * Returns the addresses in a block that the caller may read. Requests with equal identities share the query and its
+   * result until the next block, which may change access rules.
    */
-  async function readableIn(block: BlockEvents, identity: string | undefined): Promise<ReadonlySet<string>> {
-    const key = `${head()?.hash} ${block.number} ${identity ?? ""}`;
-    const known = readable.get(key);
-    if (known !== undefined) {
-      return known;
-    }
-    const addresses = await access.readableOf(block.addresses, identity);
-    readable.set(key, addresses);
-    return addresses;
-  }
+  const readableIn = (block: BlockEvents, identity: string | undefined) =>
+    readable.fetch(`${head()?.hash} ${block.number} ${identity ?? ""}`, {
+      context: () => access.readableOf(block.addresses, identity),
+    });
 
   function ownersIn(block: BlockEvents): Promise<ReadonlyMap<string, string>> {
     let ownersOfBlock = owners.get(block);
@@ -96,7 +92,7 @@ export function createBlockLog({ readBlock, decoder, access, head, maxBytes }: B
     identity: string | undefined,
     ownerOf: ReadonlyMap<string, string> | undefined,
   ): Promise<EventMessage | undefined> {
-    if (event.address === undefined || (await readableIn(block, identity)).has(event.address)) {
+    if (event.address === undefined || (await readableIn(block, identity))!.has(event.address)) {
       return event.message;
     }
     return request.matches(event, false, ownerOf) ? event.redacted : undefined;

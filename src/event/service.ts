@@ -46,35 +46,30 @@ export function createEvents(deps: EventServiceDeps) {
     let liveSequence = live.latest();
     let last: { readonly cursor?: string; readonly sentAtMs: number } = { sentAtMs: -Infinity };
     let hasCaughtUp = false;
-    const subscription = notifier.subscribe(signal);
-    try {
-      while (!signal.aborted && !notifier.isClosed()) {
-        const liveEvent = live.after(liveSequence);
-        const isBehind = blockAfter(position) <= requireHead().number;
-        let message: EventMessage | undefined;
-        if (liveEvent !== undefined) {
-          liveSequence = liveEvent.sequence;
-          message = decoded.matches(liveEvent, true) ? toMessage(position, liveEvent.event) : undefined;
-        } else if (isBehind) {
-          // The stream retains only the position, not the block: the subscriber may read arbitrarily slowly.
-          ({ position, message } = await log.next(position, decoded, caller.identity));
-          message ??= performance.now() - last.sentAtMs >= progressEveryMs ? toMessage(position, progress) : undefined;
-        } else if (hasCaughtUp) {
-          await subscription.wait();
-        } else {
-          // Reports to the subscriber that it has caught up. The cursor is the position to resume from if the stream
-          // ends before the next event.
-          hasCaughtUp = true;
-          const report = toMessage(position, progress);
-          message = report.cursor === last.cursor ? undefined : report;
-        }
-        if (message !== undefined) {
-          yield message;
-          last = { cursor: message.cursor!, sentAtMs: performance.now() };
-        }
+    while (!signal.aborted && !notifier.isClosed()) {
+      const liveEvent = live.after(liveSequence);
+      const isBehind = blockAfter(position) <= requireHead().number;
+      let message: EventMessage | undefined;
+      if (liveEvent !== undefined) {
+        liveSequence = liveEvent.sequence;
+        message = decoded.matches(liveEvent, true) ? toMessage(position, liveEvent.event) : undefined;
+      } else if (isBehind) {
+        // The stream retains only the position, not the block: the subscriber may read arbitrarily slowly.
+        ({ position, message } = await log.next(position, decoded, caller.identity));
+        message ??= performance.now() - last.sentAtMs >= progressEveryMs ? toMessage(position, progress) : undefined;
+      } else if (hasCaughtUp) {
+        await notifier.wait(signal);
+      } else {
+        // Reports to the subscriber that it has caught up. The cursor is the position to resume from if the stream
+        // ends before the next event.
+        hasCaughtUp = true;
+        const report = toMessage(position, progress);
+        message = report.cursor === last.cursor ? undefined : report;
       }
-    } finally {
-      subscription.unsubscribe();
+      if (message !== undefined) {
+        yield message;
+        last = { cursor: message.cursor!, sentAtMs: performance.now() };
+      }
     }
   }
 
@@ -143,13 +138,11 @@ function createLiveEvents() {
 /** Creates a notifier that wakes subscribers when there may be new events. */
 function createNotifier() {
   let isClosed = false;
-  const waits = new Map<object, () => void>();
+  const waits = new Set<() => void>();
 
   /** Wakes all subscribers that wait. Each of them then has work to do, so this yields to the event loop. */
   async function notify(): Promise<void> {
-    const waiting = [...waits.values()];
-    waits.clear();
-    for await (const wake of eachYielding(waiting)) {
+    for await (const wake of eachYielding([...waits])) {
       wake();
     }
   }
@@ -157,21 +150,21 @@ function createNotifier() {
   return {
     isClosed: () => isClosed,
     notify: () => void notify(),
-    subscribe(signal: AbortSignal) {
-      const subscriber = {};
-      const wake = (): void => waits.get(subscriber)?.();
-      // One listener for the entire subscription: an AbortSignal retains every listener that is added.
-      signal.addEventListener("abort", wake);
-      return {
-        /** Resolves when there may be new events, when the signal is aborted, or when the notifier is closed. */
-        async wait(): Promise<void> {
-          if (!isClosed && !signal.aborted) {
-            await new Promise<void>((resolve) => waits.set(subscriber, resolve));
-            waits.delete(subscriber);
-          }
-        },
-        unsubscribe: () => signal.removeEventListener("abort", wake),
-      };
+    /** Resolves when there may be new events, when the signal is aborted, or when the notifier is closed. */
+    async wait(signal: AbortSignal): Promise<void> {
+      await new Promise<void>((resolve) => {
+        const wake = (): void => {
+          // An AbortSignal retains every listener that is not removed.
+          signal.removeEventListener("abort", wake);
+          waits.delete(wake);
+          resolve();
+        };
+        signal.addEventListener("abort", wake);
+        waits.add(wake);
+        if (isClosed || signal.aborted) {
+          wake();
+        }
+      });
     },
     /** Wakes all subscribers. Later waits resolve immediately. */
     close(): void {

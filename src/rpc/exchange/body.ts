@@ -3,7 +3,7 @@ import { on } from "node:events";
 import type { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { RpcError } from "../errors.js";
-import { nextTick } from "./pacing.js";
+import { paceMessage } from "./pacing.js";
 
 /** Limit on a buffered request body, in bytes: fits a transaction with a 1 MiB document in base64. */
 export const maxBodyBytes = 2 * 1024 * 1024;
@@ -78,11 +78,7 @@ export async function readBody(
       source.on("data", onData).on("end", onEnd).on("close", onClose);
     }
   });
-  if (chunks.length > 1) {
-    await nextTick();
-    return Buffer.concat(chunks);
-  }
-  return chunks[0] ?? Buffer.alloc(0);
+  return chunks.length > 1 ? await paceMessage(() => Buffer.concat(chunks)) : (chunks[0] ?? Buffer.alloc(0));
 }
 
 export async function discardBody(source: Readable, onBytes: (bytes: number) => void): Promise<void> {

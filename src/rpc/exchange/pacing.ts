@@ -3,16 +3,42 @@
  * requests then wait for one of them, not for all.
  */
 import type { Writable } from "node:stream";
+import { yieldToEventLoop } from "../../base/async/yielding.js";
 
 /** Limit on the bytes written in one tick. Longer responses are split, so that other requests are served in between. */
 export const maxTickBytes = 64 * 1024;
 
-let lastTick: Promise<void> = Promise.resolve();
+/** Bytes that a small message counts as, since most of its cost is fixed. */
+const minMessageBytes = 1024;
+
+/** Bytes of the messages and large responses that were created in this tick. */
+let createdBytes = 0;
+let lastTurn: Promise<void> = Promise.resolve();
+
+function countBytes(bytes: number): void {
+  if (createdBytes === 0) {
+    setImmediate(() => (createdBytes = 0));
+  }
+  createdBytes += bytes;
+}
+
+/** Waits for a tick that has created less than its limit. Each waiter decides after the code behind the one before. */
+function nextTurn(): Promise<void> {
+  return (lastTurn = lastTurn.then(() => (createdBytes < maxTickBytes ? undefined : yieldToEventLoop())));
+}
 
 /** Waits for a tick of the event loop that no other waiter shares. */
 export async function nextTick(): Promise<void> {
-  lastTick = lastTick.then(() => new Promise((resolve) => setImmediate(resolve)));
-  await lastTick;
+  await nextTurn();
+  countBytes(maxTickBytes);
+}
+
+/** Creates a message. Small messages share a tick, up to its limit. */
+export async function paceMessage(create: () => Buffer): Promise<Buffer> {
+  await nextTurn();
+  const message = create();
+  countBytes(Math.max(message.length, minMessageBytes));
+  return message;
 }
 
 interface Response {
@@ -20,21 +46,15 @@ interface Response {
   readonly isShared?: boolean | undefined;
 }
 
-/** Bytes of the large responses that were created in this tick. */
-let createdBytes = 0;
-
 /** Creates a response now, or in a later tick if this tick has created enough bytes. */
 export function paceResponse<R extends Response>(create: () => R): R | Promise<R> {
   if (createdBytes > maxTickBytes) {
-    return nextTick().then(() => paceResponse(create));
+    return nextTurn().then(() => paceResponse(create));
   }
   const response = create();
   const bytes = response.body?.length ?? 0;
   if (bytes > maxTickBytes && response.isShared !== true) {
-    if (createdBytes === 0) {
-      setImmediate(() => (createdBytes = 0));
-    }
-    createdBytes += bytes;
+    countBytes(bytes);
   }
   return response;
 }

@@ -3,12 +3,12 @@
  * (application/jsonl). Streaming rpcs send their first message at once, and the response starts with it. An error
  * before that becomes a normal error response.
  */
-import { type DescField, type DescMessage, type DescOneof, getOption, ScalarType } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { cursor } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
 import type { Exchange } from "../exchange/exchange.js";
 import { corsHeaders, errorBody } from "../exchange/responses.js";
-import { nextTick } from "../exchange/pacing.js";
+import { paceMessage } from "../exchange/pacing.js";
 import { toReportedError, type Permit, type ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 import type { HttpRoute } from "./http-rule.js";
@@ -19,16 +19,16 @@ export const streamTypes = ["text/event-stream", "application/jsonl"] as const;
 const events = {
   contentType: `${streamTypes[0]}; charset=utf-8`,
   /** Formats a message, or the error that ends the stream. */
-  write: (json: string, event?: string, id?: string): string =>
-    `${line("event", event)}${line("id", id)}data: ${json}\n\n`,
+  write: (json: string, event?: string, id?: string): Buffer =>
+    Buffer.from(`${line("event", event)}${line("id", id)}data: ${json}\n\n`),
   /** Text that may be sent between messages. */
-  keepAlive: ":\n\n",
+  keepAlive: Buffer.from(":\n\n"),
 };
 
 const lines: typeof events = {
   contentType: `${streamTypes[1]}; charset=utf-8`,
-  write: (json) => `${json}\n`,
-  keepAlive: "\n",
+  write: (json) => Buffer.from(`${json}\n`),
+  keepAlive: Buffer.from("\n"),
 };
 
 function line(name: string, value = ""): string {
@@ -60,22 +60,20 @@ export function compileStream(
       const headers = ["Content-Type", contentType, "Cache-Control", "no-store", "X-Accel-Buffering", "no"];
       exchange.start(200, [...headers, "X-Request-Id", requestId, ...corsHeaders, ...permit.headers]);
     }
-    async function send(text: string): Promise<void> {
+    async function send(bytes: Buffer): Promise<void> {
       isWriting = true;
-      await exchange.writeReserved(permit, Buffer.from(text), start);
+      await exchange.writeReserved(permit, bytes, start);
       isWriting = false;
     }
     const keepAliveTimer = setInterval(() => {
       if (exchange.headersSent && !exchange.isClosed && !isWriting) {
-        void exchange.write(Buffer.from(keepAlive));
+        void exchange.write(keepAlive);
       }
     }, keepAliveMs);
 
     try {
       for await (const message of messages) {
-        // Encode each message in its own tick, because messages may be large.
-        await nextTick();
-        await send(write(encode(message), eventOf(message), idOf(message)));
+        await send(await paceMessage(() => write(encode(message), eventOf(message), idOf(message))));
         if (exchange.isClosed) {
           return;
         }
@@ -134,10 +132,7 @@ export function compileResume(input: DescMessage): (request: object, exchange: P
 
 /** Compiles the function that returns an event's name: the case of the message's oneof, if any. */
 function compileEvent({ oneofs: [oneof] }: DescMessage): (message: object) => string | undefined {
-  return oneof === undefined ? () => undefined : (message) => caseOf(message, oneof);
-}
-
-function caseOf(message: object, { localName, fields }: DescOneof): string | undefined {
-  const { case: name } = (message as Readonly<Record<string, { readonly case?: string }>>)[localName] ?? {};
-  return fields.find((field) => field.localName === name)?.jsonName;
+  const names = new Map<string | undefined, string>(oneof?.fields.map((field) => [field.localName, field.jsonName]));
+  const key = oneof?.localName ?? "";
+  return (message) => names.get((message as Readonly<Record<string, { case?: string } | undefined>>)[key]?.case);
 }
