@@ -6,7 +6,7 @@ import { chmod, cp, mkdir, readdir, readFile, symlink, writeFile } from "node:fs
 import { createServer } from "node:net";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { run, toolProgram } from "../helpers/process/programs.js";
-import { cleanEnvironment, cliPath } from "../helpers/nodes/run-cli.js";
+import { cleanEnvironment, shippedPath } from "../helpers/nodes/run-cli.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 export type Sandbox = Awaited<ReturnType<typeof createSandbox>>;
@@ -82,7 +82,7 @@ async function writeShims(bin: string, firstPort: string): Promise<void> {
   const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as { scripts: Record<string, string> };
   const node = `exec '${process.execPath}'`;
   const shims: Record<string, string> = {
-    gatehouse: `[ "$1" = devnet ] && set -- "$@" --rpc-port ${firstPort}\n${node} '${cliPath}' "$@"`,
+    gatehouse: `[ "$1" = devnet ] && set -- "$@" --rpc-port ${firstPort}\n${node} '${shippedPath}' "$@"`,
     npm: [
       'case "$*" in',
       `  ci | "run build") ;;`,

@@ -3,6 +3,7 @@ import type { Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join, resolve as resolvePath } from "node:path";
 import { createInterface } from "node:readline";
@@ -50,7 +51,9 @@ export async function startGatehouse(
   args: readonly string[],
   { build, execArgv = [], hidesLog = false }: NodeOptions = {},
 ): Promise<NodeProcess> {
-  const main = build === undefined ? built("../../src/main.js") : resolvePath(build, "dist/src/main.js");
+  const root = build === undefined ? built("../../..") : resolvePath(build);
+  const { bin } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { bin: { gatehouse: string } };
+  const main = join(root, bin.gatehouse);
   const ports = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0"];
   // The measured node must produce its own blocks; an older build may not know this option.
   const recoverFlags = build === undefined ? ["--recover"] : [];

@@ -5,8 +5,10 @@ import { resolve } from "node:path";
 import type { HostedCommand } from "./cli-host.js";
 import type { Teardown } from "./teardown.js";
 
-/** The built command line. */
+/** The compiled command line, one file for each source file. */
 export const cliPath = resolve("dist/src/main.js");
+/** The command line as it is shipped, in a bundle that `npm run build` creates. */
+export const shippedPath = resolve("dist/program/main.js");
 
 /** The result of a command. */
 export interface CliResult {
