@@ -6,6 +6,7 @@ import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { errorMessage } from "../../src/base/errors/error-message.js";
+import { benchApply } from "./apply.js";
 import { benchAttestation } from "./attestation.js";
 import { compareWithStored, formatChanges, readRun } from "./benchmarks.js";
 import { makeHome } from "./blocks.js";
@@ -24,6 +25,7 @@ import { benchSizes } from "./sizes.js";
 import { benchSnapshot } from "./snapshot.js";
 import { benchState } from "./state.js";
 import { benchStore } from "./store.js";
+import { benchLatency } from "./latency.js";
 import { type ServerProcess, startGatehouse } from "./server-process.js";
 import { benchSwitchovers } from "./switchovers.js";
 import { benchTree } from "./tree.js";
@@ -40,8 +42,10 @@ const suites: Readonly<Record<string, (settings: BenchSettings) => Promise<Row[]
   boot: benchBoot,
   hostile: benchHostile,
   store: benchStore,
+  apply: benchApply,
   state: benchState,
   durability: benchDurability,
+  latency: benchLatency,
   tree: benchTree,
   attestation: benchAttestation,
   network: benchNetwork,
@@ -66,10 +70,10 @@ const { args, opts } = (() => {
     .option("--seconds <NUMBER>", "length of one measurement", positive, 2)
     .option("--programs <NUMBER>", "programs that the suites store and state load", positive, 100_000)
     .option("--leaves <NUMBER>", "leaves that the suite tree loads", positive, 100_000)
-    .option("--blocks <NUMBER>", "blocks that the suite network follows", positive, 1_000)
+    .option("--blocks <NUMBER>", "blocks that the suites network and apply use", positive, 1_000)
     .option(
       "--against <FOLDER>",
-      "another clone, built: the suites transports and caching measure it beside this one, before and after",
+      "another clone, built: the suites transports, caching and apply measure it beside this one, before and after",
     )
     .option("--transactions <NUMBER>", "transactions of the chain that the suite snapshot joins", positive, 20_000)
     .option("--changes <NUMBER>", "how often the servers change places in the suite switchovers", positive, 100)

@@ -24,6 +24,7 @@ export async function migrate(database: Database): Promise<void> {
 }
 
 async function migratePart(part: DatabasePart, steps: Steps): Promise<void> {
+  const { migrated } = part.write.dialect.schema;
   await part.transaction(async (db) => {
     const { migrationLock } = db.dialect.schema;
     if (migrationLock !== undefined) {
@@ -45,6 +46,9 @@ async function migratePart(part: DatabasePart, steps: Steps): Promise<void> {
       }
     }
   });
+  if (migrated !== undefined) {
+    await part.write.run((sql) => sql.raw(migrated));
+  }
 }
 
 /** @throws DatabaseError if the database has another schema, for a node that must not change it. */

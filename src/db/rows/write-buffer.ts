@@ -379,8 +379,7 @@ function* collectChanges<Row>(
   let examined = 0;
   const cleared: string[] = [];
   const removed: (readonly [string, string])[] = [];
-  const inserted: BufferedRow<Row>[] = [];
-  const updated: Row[] = [];
+  const saved: BufferedRow<Row>[] = [];
   for (const [name, { buffered, changed, isCleared }] of groups) {
     if (isCleared) {
       cleared.push(name);
@@ -397,15 +396,13 @@ function* collectChanges<Row>(
       if (inDatabase === "another" || (inDatabase === "older" && row === undefined)) {
         removed.push([name, key]);
       }
-      if (row !== undefined && (inDatabase === "none" || inDatabase === "another")) {
-        inserted.push(entry);
-      } else if (row !== undefined && inDatabase === "older") {
-        updated.push(row);
+      if (row !== undefined && inDatabase !== "this") {
+        saved.push(entry);
       }
     }
   }
-  inserted.sort((a, b) => a.order - b.order);
-  return { cleared, removed, inserted: inserted.map(({ row }) => row!), updated };
+  saved.sort((a, b) => a.order - b.order);
+  return { cleared, removed, saved: saved.map(({ row }) => row!) };
 }
 
 function compareKeys(
