@@ -1,6 +1,6 @@
 /**
- * Express application that serves a node: routes for plain HTTP and documents, the handlers of the other protocols, and
- * 404 and 405. As in every protocol, the gate admits each request first.
+ * Express application that serves a node: routes for plain HTTP and documents, connect-express for Connect and
+ * gRPC-Web, and 404 and 405. As in every protocol, the gate admits each request first.
  */
 import type { ConnectRouter } from "@connectrpc/connect";
 import express, { type ErrorRequestHandler, type Request, type RequestHandler } from "express";
@@ -9,6 +9,7 @@ import type { Handler } from "../rpc/exchange/exchange.js";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
 import type { Application, ApplicationDeps } from "../rpc/server/rpc-server.js";
 import { connectRoutes } from "../rpc/connect/routes.js";
+import { createConnectMiddleware } from "./connect.js";
 import { createTranscodingRouter } from "../transcoding/router.js";
 
 /** Application with the members that an embedding Express application needs. */
@@ -43,7 +44,7 @@ export function buildApplication(deps: ApplicationDeps): NodeApplication {
   app.use(toMiddleware(handlers.preflight), toMiddleware(handlers.grpc), toMiddleware(handlers.front));
   app.use(createTranscodingRouter(endpoints, exchangeOf, true));
   app.post("/", toMiddleware(handlers.jsonRpc));
-  app.use(toMiddleware(handlers.connect));
+  app.use(createConnectMiddleware(protocol, exchangeOf));
   for (const path of pagePaths) {
     app.get(path, toMiddleware(handlers.pages));
   }

@@ -21,14 +21,14 @@ async function loadedFor(t: Teardown, paths: readonly string[]): Promise<string[
   network.child.kill("SIGTERM");
   await network.ended;
   const texts = await Promise.all((await readdir(dir)).map((file) => readFile(join(dir, file), "utf8")));
-  return ["express", "@connectrpc/connect"].filter((name) =>
+  return ["express", "@connectrpc/connect-express"].filter((name) =>
     texts.some((text) => text.includes(`/node_modules/${name}/`)),
   );
 }
 
 test("serves /version without Express, but /docs and unknown paths with it", async (t) => {
   t.deepEqual(await loadedFor(t, ["/version", "/health", "/info"]), []);
-  t.deepEqual(await loadedFor(t, ["/docs", "/nothing"]), ["express", "@connectrpc/connect"]);
+  t.deepEqual(await loadedFor(t, ["/docs", "/nothing"]), ["express", "@connectrpc/connect-express"]);
 });
 
 test("serves all of HTTP/1.1 by the application with --edge express, within the same limits", async (t) => {

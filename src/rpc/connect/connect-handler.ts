@@ -20,7 +20,7 @@ import type { ServedMethod } from "../service.js";
 import { unaryError } from "./connect-error.js";
 
 /** Serves a call of a unary rpc; `read` returns the request message. */
-type ServeUnary = (
+export type ServeUnary = (
   exchange: Exchange,
   served: ServedMethod,
   media: RpcMedia,
@@ -28,7 +28,7 @@ type ServeUnary = (
 ) => void;
 
 /** Creates the handler of unary calls, which uses compiled codecs. */
-function createUnaryHandler(deps: ProtocolDeps): ServeUnary {
+export function createUnaryHandler(deps: ProtocolDeps): ServeUnary {
   const cachingOf = createCaching(deps);
   const compiled = new Map(
     deps.services
@@ -97,10 +97,10 @@ function compileCodecs({ input, output }: DescMethod) {
 /**
  * Creates the handler of rpc paths, which selects the protocol and rejects requests of an unknown one.
  *
+ * @param serveUnary serves unary Connect calls.
  * @param serveOther serves streams, gRPC-Web and compressed calls.
  */
-export function createConnectHandler(deps: ProtocolDeps, serveOther: ServeRpc): Handler {
-  const serveUnary = createUnaryHandler(deps);
+export function createConnectHandler(deps: ProtocolDeps, serveUnary: ServeUnary, serveOther: ServeRpc): Handler {
   const byPath = methodsByPath(deps.services);
   return (exchange) => {
     const served = byPath.get(exchange.path);

@@ -1,19 +1,27 @@
 /** Lazy loading of the protocols that use the Connect library. The first call loads the library. */
-import type { Handler } from "../exchange/exchange.js";
+import type { Exchange, Handler } from "../exchange/exchange.js";
 import { methodsByPath, type ServeRpc } from "../exchange/rpc-requests.js";
 import { createLazyHandler } from "../exchange/serve.js";
 import type { ProtocolDeps } from "../gate.js";
 
-/** Creates the lazy handlers of rpc paths, and of the calls that the library serves: streams and compressed calls. */
-export function createLazyConnect(deps: ProtocolDeps) {
+/**
+ * Creates the lazy handlers of rpc paths, over Connect and gRPC-Web, and of the calls that the library serves: streams,
+ * gRPC-Web and compressed calls.
+ *
+ * @param serveOther serves the HTTP/1.1 calls that the library would otherwise serve.
+ */
+export function createLazyConnect(deps: ProtocolDeps, serveOther?: (exchange: Exchange) => void) {
   const paths = methodsByPath(deps.services);
   const lazy = createLazyHandler(async () => {
-    const [{ createConnectHandler }, { createLibraryHandler }] = await Promise.all([
+    const [{ createConnectHandler, createUnaryHandler }, { createLibraryHandler }] = await Promise.all([
       import("./connect-handler.js"),
       import("./library-handler.js"),
     ]);
     const serveByLibrary = createLibraryHandler(deps);
-    return { serveByLibrary, handle: createConnectHandler(deps, serveByLibrary) };
+    const handle = createConnectHandler(deps, createUnaryHandler(deps), (exchange, served, media) =>
+      exchange.isHttp2 || serveOther === undefined ? serveByLibrary(exchange, served, media) : serveOther(exchange),
+    );
+    return { serveByLibrary, handle };
   }, deps);
 
   const handle: Handler = (exchange) => {

@@ -84,7 +84,7 @@ function toRequest(
 }
 
 /** Writes the library's response, each piece after the one before has been sent. */
-async function sendLibraryResponse(
+export async function sendLibraryResponse(
   exchange: Exchange,
   { status, header, body, trailer }: Awaited<ReturnType<UniversalHandler>>,
   media: RpcMedia,
@@ -108,7 +108,7 @@ async function sendLibraryResponse(
 }
 
 /** Returns the error response of a call that was rejected by the gate, or that failed outside the library. */
-function createCallError(
+export function createCallError(
   { requestId, method }: Exchange,
   failure: RpcError,
   permitHeaders: readonly string[],
@@ -129,7 +129,7 @@ function createCallError(
  *
  * @throws RpcError
  */
-async function readLibraryBody(
+export async function readLibraryBody(
   exchange: Exchange,
   { desc }: ServedMethod,
   { isStream, isText, format }: RpcMedia,
@@ -155,7 +155,7 @@ async function readLibraryBody(
  *
  * @throws RpcError INVALID_REQUEST
  */
-function checkMessage({ input }: DescMethod, format: RpcMedia["format"], bytes: Uint8Array): Buffer {
+export function checkMessage({ input }: DescMethod, format: RpcMedia["format"], bytes: Uint8Array): Buffer {
   if (format === "proto") {
     requestDecoder(input)(bytes);
     return Buffer.from(bytes);

@@ -31,49 +31,60 @@ const okTrailers = ["grpc-status", "0"];
 const okFrame = writeEnvelope(0x80, Buffer.from("grpc-status: 0\r\n"));
 
 /**
- * Creates the handler of every request with a gRPC content type, and of unary calls of binary gRPC-Web.
+ * Creates the handler of every request with a gRPC content type, and the one of unary calls of binary gRPC-Web.
  *
- * @param serveOther serves streams and compressed calls.
+ * @param serveOther serves streams and compressed calls of gRPC.
  */
-export function createGrpcHandler(deps: ProtocolDeps, serveOther: ServeRpc): Handler {
+export function createGrpcHandlers(deps: ProtocolDeps, serveOther: ServeRpc): Record<"grpc" | "grpcWeb", Handler> {
   const byPath = methodsByPath(deps.services);
   const compiled = new Map(
     [...byPath.values()]
       .filter(({ desc }) => desc.methodKind === "unary")
       .map((served) => [served, compileUnary(served, deps)]),
   );
+  /** Returns the function that serves a call of this rpc, if the call is unary and not compressed. */
+  const findUnary = (
+    exchange: Exchange,
+    served: ServedMethod | undefined,
+  ): ReturnType<typeof compileUnary> | undefined =>
+    served === undefined || (exchange.header("grpc-encoding") ?? "identity") !== "identity"
+      ? undefined
+      : compiled.get(served);
 
-  return (exchange) => {
-    const media = readRpcMedia(exchange.header("content-type"));
-    if (media === undefined || media.protocol === "connect") {
-      return false;
-    }
-    const { method, isHttp2, path } = exchange;
-    const served = byPath.get(path);
-    const isCompressed = (exchange.header("grpc-encoding") ?? "identity") !== "identity";
-    const serveUnary = served === undefined || isCompressed ? undefined : compiled.get(served);
-    if (media.protocol === "grpc-web") {
-      if (serveUnary === undefined || method !== "POST" || media.isText || media.format === "json") {
+  return {
+    grpc(exchange) {
+      const media = readRpcMedia(exchange.header("content-type"));
+      if (media?.protocol !== "grpc") {
         return false;
       }
-      serveUnary(exchange, media);
+      const { method, isHttp2, path } = exchange;
+      const served = byPath.get(path);
+      const serveUnary = findUnary(exchange, served);
+      const handling = { protocol: "grpc", method: served } as const;
+      if (method !== "POST") {
+        rejectExchange(exchange, methodNotAllowed(method, ["POST", "OPTIONS"]), handling, deps);
+      } else if (!isHttp2) {
+        rejectExchange(exchange, new RpcError("UNSUPPORTED_MEDIA_TYPE", "gRPC needs HTTP/2."), handling, deps);
+      } else if (served === undefined) {
+        const failure = new RpcError("METHOD_NOT_ALLOWED", "There is no rpc at this path.");
+        const reject = (error: RpcError): HttpResponse => statusResponse(exchange.requestId, error, media);
+        rejectExchange(exchange, failure, { ...handling, reject }, deps);
+      } else if (serveUnary === undefined) {
+        serveOther(exchange, served, media);
+      } else {
+        serveUnary(exchange, media);
+      }
       return true;
-    }
-    const handling = { protocol: "grpc", method: served } as const;
-    if (method !== "POST") {
-      rejectExchange(exchange, methodNotAllowed(method, ["POST", "OPTIONS"]), handling, deps);
-    } else if (!isHttp2) {
-      rejectExchange(exchange, new RpcError("UNSUPPORTED_MEDIA_TYPE", "gRPC needs HTTP/2."), handling, deps);
-    } else if (served === undefined) {
-      const failure = new RpcError("METHOD_NOT_ALLOWED", "There is no rpc at this path.");
-      const reject = (error: RpcError): HttpResponse => statusResponse(exchange.requestId, error, media);
-      rejectExchange(exchange, failure, { ...handling, reject }, deps);
-    } else if (serveUnary === undefined) {
-      serveOther(exchange, served, media);
-    } else {
-      serveUnary(exchange, media);
-    }
-    return true;
+    },
+    grpcWeb(exchange) {
+      const media = readRpcMedia(exchange.header("content-type"));
+      if (media?.protocol !== "grpc-web" || media.isText || media.format === "json" || exchange.method !== "POST") {
+        return false;
+      }
+      const serveUnary = findUnary(exchange, byPath.get(exchange.path));
+      serveUnary?.(exchange, media);
+      return serveUnary !== undefined;
+    },
   };
 }
 

@@ -10,7 +10,7 @@ import type { Http1Exchange } from "../exchange/http1-exchange.js";
 import { createMount, type Mount } from "../exchange/mount.js";
 import { createLazyHandler } from "../exchange/serve.js";
 import type { ProtocolDeps } from "../gate.js";
-import { createGrpcHandler } from "../grpc/grpc-handler.js";
+import { createGrpcHandlers } from "../grpc/grpc-handler.js";
 import { createPageServer, type Pages, type PageServer } from "../http/pages.js";
 import { compileEndpoints, createTranscoder, type Endpoint } from "../http/transcoder.js";
 import { createJsonRpcEntry, type HandleNodeCall } from "../json-rpc/json-rpc.js";
@@ -82,10 +82,10 @@ export function createRpcServer<A extends Application>(
   const mount = createMount({ ...deps, nextRequestId });
   const endpoints = compileEndpoints(deps);
   const pages = createPageServer({ ...createApiDocs(deps.services, deps.info), ...deps.pages });
-  const handlers = createHandlers(deps, endpoints, pages);
-  const { preflight, grpc, front, plain, jsonRpc, connect, pages: page, fallback } = handlers;
-  const chain = chainHandlers([preflight, grpc, front, plain, jsonRpc, connect, page], fallback, deps);
-  const compiled = chainHandlers([preflight, grpc, front, plain, jsonRpc, connect], passToApplication, deps);
+  const handlers = createHandlers(deps, endpoints, pages, passToApplication);
+  const { preflight, grpc, grpcWeb, front, plain, jsonRpc, connect, pages: page, fallback } = handlers;
+  const chain = chainHandlers([preflight, grpc, grpcWeb, front, plain, jsonRpc, connect, page], fallback, deps);
+  const compiled = chainHandlers([preflight, grpc, grpcWeb, front, plain, jsonRpc, connect], passToApplication, deps);
   const http1 = edge === "express" ? passToApplication : compiled;
 
   const application = createLazyHandler(
@@ -107,12 +107,17 @@ export function createRpcServer<A extends Application>(
   };
 }
 
-function createHandlers(deps: RpcServerDeps, endpoints: readonly Endpoint[], pages: PageServer) {
+function createHandlers(
+  deps: RpcServerDeps,
+  endpoints: readonly Endpoint[],
+  pages: PageServer,
+  passToApplication: (exchange: Exchange) => void,
+) {
   const transcoder = createTranscoder(endpoints);
   const methods = nameMethods(deps.services);
   let openRpc: string | undefined;
   const discover = (): string => (openRpc ??= describeOpenRpc(methods, deps.info));
-  const connect = createLazyConnect(deps);
+  const connect = createLazyConnect(deps, passToApplication);
   const methodsOf = (path: string): string[] => [
     ...new Set([
       ...transcoder.methodsOf(path),
@@ -122,7 +127,7 @@ function createHandlers(deps: RpcServerDeps, endpoints: readonly Endpoint[], pag
   ];
   return {
     preflight: createPreflightHandler(deps),
-    grpc: createGrpcHandler(deps, connect.serveByLibrary),
+    ...createGrpcHandlers(deps, connect.serveByLibrary),
     front: createFrontHandler(pages, deps),
     plain: transcoder.handle,
     jsonRpc: createJsonRpcHandler(createJsonRpcEntry({ ...deps, methods, discover }), deps),
@@ -139,7 +144,7 @@ function createHandlers(deps: RpcServerDeps, endpoints: readonly Endpoint[], pag
  */
 export function createGrpcOnlyServer(deps: ProtocolDeps, tls?: TlsCredentials): RpcListener {
   const handle = chainHandlers(
-    [createGrpcHandler(deps, createLazyConnect(deps).serveByLibrary)],
+    [createGrpcHandlers(deps, createLazyConnect(deps).serveByLibrary).grpc],
     createNotFoundHandler(() => [], deps),
     deps,
   );
