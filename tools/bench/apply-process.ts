@@ -7,6 +7,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type Block, BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import type * as Blocks from "./blocks.js";
 
 const [build, url, file] = process.argv.slice(2) as [string, string, string];
 
@@ -27,7 +28,7 @@ async function filesUsed(): Promise<{ readonly reads: number; readonly writes: n
   return { reads: count("syscr"), writes: count("syscw"), bytes: count("wchar") };
 }
 
-const { withChain } = await load<typeof import("./blocks.js")>("tools/bench/blocks.js");
+const { withChain } = await load<typeof Blocks>("tools/bench/blocks.js");
 const blocks: Block[] = [];
 const bytes = await readFile(file);
 for (let at = 0; at < bytes.length;) {
