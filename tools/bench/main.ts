@@ -17,6 +17,7 @@ import { benchDurability } from "./durability.js";
 import { benchFuzz } from "./fuzz.js";
 import { benchFronts } from "./fronts.js";
 import { benchHostile } from "./hostile.js";
+import { benchLongChain } from "./long-chain.js";
 import { benchNetwork } from "./network.js";
 import { benchPages } from "./pages.js";
 import { formatRows } from "./print.js";
@@ -56,6 +57,7 @@ const suites: Readonly<Record<string, (settings: BenchSettings) => Promise<Row[]
   watchers: benchWatchers,
   workers: benchWorkers,
   pages: (settings) => benchRunning(settings, benchPages),
+  longchain: benchLongChain,
 };
 const names = Object.keys(suites);
 
@@ -71,6 +73,7 @@ const { args, opts } = (() => {
     .option("--programs <NUMBER>", "programs that the suites store and state load", positive, 100_000)
     .option("--leaves <NUMBER>", "leaves that the suite tree loads", positive, 100_000)
     .option("--blocks <NUMBER>", "blocks that the suites network and apply use", positive, 1_000)
+    .option("--chain <NUMBER>", "blocks of the chain that the suite longchain shows", positive, 100_000)
     .option(
       "--against <FOLDER>",
       "another clone, built: the suites transports, caching and apply measure it beside this one, before and after",

@@ -37,6 +37,7 @@ export interface BenchSettings {
   readonly programs: number;
   readonly leaves: number;
   readonly blocks: number;
+  readonly chain: number;
   readonly transactions: number;
   readonly changes: number;
   readonly minutes: number;

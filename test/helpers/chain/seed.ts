@@ -3,9 +3,8 @@ import { createPublic, rulesOf, signTransaction } from "./transactions.js";
 import { join } from "node:path";
 import type { Transaction, TransactionBody } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { fromHex32, sha256, toHex32 } from "../../../src/base/crypto/hash.js";
-import { createBlockChanges } from "../../../src/chain/blocks/block-store.js";
-import { createSenderStore } from "../../../src/chain/blocks/sender-store.js";
-import { verifyTransaction, signBlock } from "../../../src/chain/transactions/transaction.js";
+import { type BlockChanges, createBlockChanges } from "../../../src/chain/blocks/block-store.js";
+import { signBlock, type VerifiedTransaction, verifyTransaction } from "../../../src/chain/transactions/transaction.js";
 import type { Database, Queries } from "../../../src/db/queries/database.js";
 import { openDatabase } from "../../../src/db/open.js";
 import { hashDocumentRow, hashFieldRow, hashProgramEntry, hashProgramRest } from "../../../src/db/rows/row-hashes.js";
@@ -36,6 +35,14 @@ export async function seedDatabase(dir: string, fill: (database: Database) => Pr
   }
 }
 
+/** Settings of inserted blocks. */
+interface InsertedBlocks {
+  /** Blocks that one database transaction inserts. Default: 1. */
+  readonly perCommit?: number;
+  /** Returns the time of a block. Default: the same time for all. */
+  readonly timestampMsOf?: (number: bigint) => bigint;
+}
+
 /**
  * Stores a genesis and these blocks as if they had been applied, but of their effects only the programs that they make,
  * public and empty, and the nonces of their senders: what reads blocks sees them.
@@ -44,49 +51,56 @@ export async function insertBlocks(
   database: Database,
   authority: TestKey,
   blocks: Iterable<readonly Transaction[]>,
+  { perCommit = 1, timestampMsOf = () => 1_700_000_000_000n }: InsertedBlocks = {},
 ): Promise<void> {
   const text = genesisOf(authority);
-  await createBlockChanges(database.write).insertGenesis({ text, hash: sha256(text), timestampMs: 0 });
-  let before = { number: 0n, hash: sha256(text) };
-  for (const signed of blocks) {
+  const genesisHash = sha256(text);
+  await createBlockChanges(database.write).insertGenesis({ text, hash: genesisHash, timestampMs: 0 });
+  let before = { number: 0n, hash: genesisHash };
+  let stateRoot: string | undefined;
+
+  async function insertBlock(db: Queries, changes: BlockChanges, signed: readonly Transaction[]): Promise<void> {
     const number = before.number + 1n;
-    const transactions = signed.map((one) => verifyTransaction(one, rulesOf(sha256(text))));
-    const made: string[] = [];
-    for (const { body } of transactions) {
-      made.push(...(await insertMadeProgram(database, body)));
+    const transactions = signed.map((one) => verifyTransaction(one, rulesOf(genesisHash)));
+    if (stateRoot === undefined || transactions.length > 0) {
+      stateRoot = toHex32(await insertEffects(db, number, transactions));
+      await changes.insertTransactions(transactions, number);
     }
-    const nonces = new Map(transactions.map(({ body }) => [body.sender, body.nonce]));
-    const senders = [...nonces].map(([sender, nonce]) => senderLeaf({ publicKey: fromHex32(sender), nonce }));
-    const stateRoot = toHex32(
-      await database.transaction(async (db) =>
-        createStateTreeChanges(db).change(number, [...(await programLeaves(db, made)), ...senders]),
-      ),
-    );
-    const block = signBlock(
-      {
-        number,
-        previousHash: before.hash,
-        timestampMs: 1_700_000_000_000n,
-        proposer: authority.publicKey,
-        genesisHash: sha256(text),
-        stateRoot,
-        commitmentRoot: undefined,
-      },
-      transactions,
-      (bytes) => authority.sign(bytes),
-    );
+    const header = { number, previousHash: before.hash, timestampMs: timestampMsOf(number), stateRoot };
+    const rest = { proposer: authority.publicKey, genesisHash, commitmentRoot: undefined };
+    const block = signBlock({ ...header, ...rest }, transactions, (bytes) => authority.sign(bytes));
+    await changes.insertBlock(block);
+    before = { number, hash: block.hash };
+  }
+
+  const remaining = blocks[Symbol.iterator]();
+  for (let next = remaining.next(); !next.done;) {
     await database.transaction(async (db) => {
       const changes = createBlockChanges(db);
-      await changes.insertTransactions(transactions, number);
-      await changes.insertBlock(block);
-      await createSenderStore(db).saveNonces(nonces);
+      for (let i = 0; i < perCommit && !next.done; i++, next = remaining.next()) {
+        await insertBlock(db, changes, next.value);
+      }
     });
-    before = { number, hash: block.hash };
   }
 }
 
+/** Stores the programs that transactions make, and puts them and the senders into the state tree. Returns its root. */
+async function insertEffects(
+  db: Queries,
+  number: bigint,
+  transactions: readonly VerifiedTransaction[],
+): Promise<Uint8Array> {
+  const made: string[] = [];
+  for (const { body } of transactions) {
+    made.push(...(await insertMadeProgram(db, body)));
+  }
+  const nonces = new Map(transactions.map(({ body }) => [body.sender, body.nonce]));
+  const senders = [...nonces].map(([sender, nonce]) => senderLeaf({ publicKey: fromHex32(sender), nonce }));
+  return await createStateTreeChanges(db).change(number, [...(await programLeaves(db, made)), ...senders]);
+}
+
 /** Gives the address of what a transaction makes. */
-async function insertMadeProgram(database: Database, body: TransactionBody): Promise<string[]> {
+async function insertMadeProgram(write: Queries, body: TransactionBody): Promise<string[]> {
   const operation = body.operation.case === "storage" ? body.operation.value.operation : undefined;
   if (operation?.case !== "createProgram") {
     return [];
@@ -94,7 +108,7 @@ async function insertMadeProgram(database: Database, body: TransactionBody): Pro
   const { programName: name, salt } = operation.value;
   const address = programAddress(body.sender, name, body.nonce, salt);
   const createdMs = Number(body.timestampMs);
-  await insertProgram(database, { address, owner: body.sender, name, mode: "public", type: "null", createdMs });
+  await insertProgram({ write }, { address, owner: body.sender, name, mode: "public", type: "null", createdMs });
   return [address];
 }
 
@@ -116,7 +130,7 @@ export interface SeedProgram {
 }
 
 /** Stores a program with its document, fields and readers. */
-export async function insertProgram({ write }: Database, program: SeedProgram): Promise<void> {
+export async function insertProgram({ write }: Pick<Database, "write">, program: SeedProgram): Promise<void> {
   const { address, data, fields = [] } = program;
   const access = { allowed: [], blacklisted: [], groups: {}, ...program.access };
   const row = {
