@@ -328,7 +328,7 @@ testBrowser.serial("shows a message for missing items, unknown routes and a node
     ["/%ZZ", "Nothing here"],
     [`/transaction/${element(1)}`, /^Transaction /],
     [`/nullifier/${element(7)}`, /^Nullifier /],
-    ["/program/stor-1", "Not found"],
+    ["/program/stor-1", "Nothing here"],
     ["/", "Overview"],
   ] as const) {
     await page.evaluate(`location.hash = ${JSON.stringify(route)}`);

@@ -6,6 +6,7 @@ import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browse
 import { allVariants, inspect } from "../helpers/process/pages.js";
 import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
 import { testUnless } from "../helpers/nodes/when.js";
 
 let node: TestNode;
@@ -181,8 +182,18 @@ testBrowser.serial("charts show the last hour and the last day, by pointer, by a
   t.deepEqual(errors, []);
 });
 
+/** Counts the pixels of the line and the points in the chart of pending transactions. */
+const bluePixels = `(() => {
+  const chart = [...document.querySelectorAll("figure")].find(({ textContent }) => textContent.startsWith("Pending"));
+  const canvas = chart.querySelector("canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return data.filter((blue, i) => i % 4 === 2 && data[i + 1] > 128 && blue > data[i - 2] + 60).length;
+})()`;
+
 testBrowser.serial("tells that the history starts with the node, if the node has just started", async (t) => {
   const { page, errors } = await open(t, createHistory(Date.now(), 1));
   await page.getByText("The node counts each minute since it started: the first values come soon.").waitFor();
+  // A single value has no line, but a point.
+  await until(async () => Number(await page.evaluate(bluePixels)) > 5);
   t.deepEqual(errors, []);
 });

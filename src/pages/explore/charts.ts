@@ -1,7 +1,7 @@
 /** Charts of the network's activity. Readers reach each value by pointer, by arrow keys, and in a table. */
 import uPlot from "uplot";
 import { button, h, setText } from "./dom.js";
-import { type Series, type SeriesName, seriesOf, type StatusHistory } from "./history-series.js";
+import { isolatedPoints, type Series, type SeriesName, seriesOf, type StatusHistory } from "./history-series.js";
 import type { Http } from "./http.js";
 import { note, table } from "./parts.js";
 
@@ -191,7 +191,10 @@ function optionsOf(
       { ...axis, size: 24, space: 60, values: (_plot, splits) => splits.map(clock) },
       { ...axis, size: 52, space: 30, values: (_plot, splits) => splits.map(format) },
     ],
-    series: [{}, { stroke: color("--accent"), width: 2, points: { show: false } }],
+    series: [
+      {},
+      { stroke: color("--accent"), width: 2, points: { size: 4, filter: ({ data }) => isolatedPoints(data[1]!) } },
+    ],
     hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx)] },
   };
 }

@@ -27,7 +27,7 @@ export async function copyText(text: string): Promise<boolean> {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    const field = h("textarea", { class: "spoken", "aria-hidden": "true" });
+    const field = h("textarea", { class: "unseen", "aria-hidden": "true" });
     field.value = text;
     document.body.append(field);
     field.select();
@@ -43,7 +43,7 @@ let region: HTMLElement | undefined;
 /** Returns the hidden element whose changes screen readers announce. */
 function liveRegion(): HTMLElement {
   if (region === undefined) {
-    region = h("div", { class: "spoken", role: "status" });
+    region = h("div", { class: "unseen", role: "status" });
     document.body.append(region);
   }
   return region;

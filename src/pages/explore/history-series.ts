@@ -50,6 +50,12 @@ export function seriesOf(history: StatusHistory, name: SeriesName, spanMs: numbe
   };
 }
 
+/** Returns the indexes of values without a known neighbor, which a line does not show. */
+export function isolatedPoints(values: ArrayLike<number | null | undefined>): number[] {
+  const isKnown = (i: number): boolean => (values[i] ?? null) !== null;
+  return Array.from(values, (_, i) => i).filter((i) => isKnown(i) && !isKnown(i - 1) && !isKnown(i + 1));
+}
+
 function combine(values: readonly number[] | undefined, isAveraged: boolean): number | null {
   if (values === undefined) {
     return null;

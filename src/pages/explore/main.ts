@@ -1,6 +1,6 @@
 /** Entry point of the explorer. Shows the view of the route, and loads it again after a sign-in or sign-out. */
 import { byId, h } from "./dom.js";
-import { createNode } from "./node.js";
+import { createNode, NodeError } from "./node.js";
 import { messageOf, note, showNotice } from "./parts.js";
 import { createProofs } from "./proof/proofs.js";
 import { readRoute, type Route } from "./routes.js";
@@ -9,6 +9,7 @@ import { setUpSignIn } from "./shell/sign-in.js";
 import type { View, ViewContext } from "./view.js";
 import { viewBlock } from "./views/block.js";
 import { viewBlocks } from "./views/blocks.js";
+import { viewDecode } from "./views/decode.js";
 import { viewForks } from "./views/forks.js";
 import { viewKeys } from "./views/keys.js";
 import { viewLog } from "./views/log.js";
@@ -30,46 +31,27 @@ const main = byId("main");
 const search = byId("q") as HTMLInputElement;
 let currentView = new AbortController();
 
-async function renderView(context: ViewContext, route: Route | undefined): Promise<View> {
-  switch (route?.kind) {
-    case undefined:
-      return { title: "Nothing here", contents: [note("The explorer has no view at this address.")] };
-    case "overview":
-      return await viewOverview(context);
-    case "block":
-      return await viewBlock(context, route.name);
-    case "transaction":
-      return await viewTransaction(context, route.hash);
-    case "program":
-      return await viewProgram(context, route.address);
-    case "owner":
-      return await viewOwner(context, route.key);
-    case "tree":
-      return await viewTree(context, route.commitment);
-    case "nullifier":
-      return await viewNullifier(context, route.hash);
-    case "blocks":
-      return await viewBlocks(context);
-    case "transactions":
-      return await viewTransactions(context);
-    case "peers":
-      return await viewPeers(context);
-    case "snapshots":
-      return await viewSnapshots(context);
-    case "forks":
-      return await viewForks(context);
-    case "log":
-      return await viewLog(context);
-    case "keys":
-      return await viewKeys(context);
-    case "new":
-      return await viewNewProgram(context);
-    case "change":
-      return await viewChange(context, route.address);
-    case "search":
-      return await viewSearch(context, route.text);
-  }
-}
+/** Functions that render each view. Views of one item get its name. */
+const views: Readonly<Record<Route["kind"], (context: ViewContext, name: string) => Promise<View>>> = {
+  overview: viewOverview,
+  blocks: viewBlocks,
+  block: viewBlock,
+  transactions: viewTransactions,
+  transaction: viewTransaction,
+  program: viewProgram,
+  owner: viewOwner,
+  tree: viewTree,
+  nullifier: viewNullifier,
+  peers: viewPeers,
+  snapshots: viewSnapshots,
+  forks: viewForks,
+  log: viewLog,
+  keys: viewKeys,
+  new: viewNewProgram,
+  change: viewChange,
+  decode: viewDecode,
+  search: viewSearch,
+};
 
 /**
  * Shows the view of the current route.
@@ -80,14 +62,13 @@ async function show(isNavigation: boolean): Promise<void> {
   currentView.abort();
   const { signal } = (currentView = new AbortController());
   const route = readRoute(location.hash);
-  search.value = route?.kind === "search" ? route.text : "";
+  search.value = route?.kind === "search" ? route.name : "";
   markCurrentLink();
   showNotice(undefined);
   main.setAttribute("aria-busy", "true");
-  const view = await renderView({ node, proofs, signal, signIn }, route).catch((error: unknown): View => ({
-    title: "Not found",
-    contents: [h("p", {}, messageOf(error))],
-  }));
+  const view = await (
+    route === undefined ? noView() : views[route.kind]({ node, proofs, signal, signIn }, route.name ?? "")
+  ).catch((error: unknown) => viewError(error, signal));
   if (signal.aborted) {
     return;
   }
@@ -96,10 +77,33 @@ async function show(isNavigation: boolean): Promise<void> {
   main.removeAttribute("aria-busy");
   document.title = `${view.title} · Gatehouse explorer`;
   if (isNavigation) {
-    heading.focus();
-    scrollTo(0, 0);
+    heading.focus({ preventScroll: true });
   }
+  scrollTo(0, scrollOf(history.state));
 }
+
+const noView = (): Promise<View> =>
+  Promise.resolve({ title: "Nothing here", contents: [note("The explorer has no view at this address.")] });
+
+/** Time in milliseconds after which a view that the node did not send is loaded again. */
+const retryMs = 3_000;
+/** Titles by the reason of an error that a later request does not change. */
+const titles: Readonly<Record<string, string>> = { NOT_FOUND: "Not found", INVALID_REQUEST: "Nothing here" };
+
+/** Shows why there is no view. If this may change, loads the view again. */
+function viewError(error: unknown, signal: AbortSignal): View {
+  const message = h("p", {}, messageOf(error));
+  const title = titles[error instanceof NodeError ? error.reason : ""];
+  if (title !== undefined || signal.aborted) {
+    return { title: title ?? "", contents: [message] };
+  }
+  const timer = setTimeout(() => void show(false), retryMs);
+  signal.addEventListener("abort", () => clearTimeout(timer));
+  return { title: "Not available", contents: [message, note("This page tries again.")] };
+}
+
+/** Returns how far a page was scrolled when the reader left it. */
+const scrollOf = (state: unknown): number => (typeof state === "number" ? state : 0);
 
 const signIn = setUpSignIn(node.session);
 node.session.onChange(() => void show(true));
@@ -108,6 +112,9 @@ byId("skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
+// Browsers restore the position before the view is loaded.
+history.scrollRestoration = "manual";
+addEventListener("scrollend", () => main.ariaBusy === null && history.replaceState(scrollY, ""));
 addEventListener("hashchange", () => void show(true));
 startShell(node);
 void show(false);

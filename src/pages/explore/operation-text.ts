@@ -5,8 +5,18 @@ import type { AccessRule, TransactionBody } from "./responses.js";
 import { accessParts } from "./access.js";
 import { type Content, h } from "./dom.js";
 import { documentTree, longText } from "./document-tree.js";
-import { escapeInvisible, short } from "./format.js";
-import { code, commitmentLink, facts, hash, nullifierLink, programLink, untrusted } from "./parts.js";
+import { escapeInvisible, short, timeOf } from "./format.js";
+import {
+  code,
+  commitmentLink,
+  facts,
+  fullOwnerLink,
+  hash,
+  nullifierLink,
+  programLink,
+  timeAndAge,
+  untrusted,
+} from "./parts.js";
 
 /** Returns a label for the kind of a change, such as `Set field` for `set_field`. */
 export function describeChange(kind: string): string {
@@ -59,6 +69,17 @@ function targetLink({ kind, name }: NonNullable<Operation["target"]>): Content {
     case "nullifier":
       return nullifierLink(name);
   }
+}
+
+/** Returns the facts of a transaction, except its hash and its operation. */
+export function bodyFacts(body: TransactionBody): Readonly<Record<string, Content>> {
+  return {
+    Sender: fullOwnerLink(body.sender),
+    Created: timeAndAge(body.timestampMs),
+    Nonce: body.nonce,
+    Expires: timeOf(body.expiresMs),
+    Network: hash(body.network),
+  };
 }
 
 /** Returns a description and all fields of an operation. */

@@ -1,7 +1,7 @@
 /** Elements that views share: links, lists of facts, sections, tables, messages. */
 import { copyable } from "./copy.js";
 import { byId, type Content, h, setText } from "./dom.js";
-import { linkTo, type Route } from "./routes.js";
+import { type ItemView, linkTo, type Route } from "./routes.js";
 import { ago, escapeInvisible, short, timeOf, truncate } from "./format.js";
 
 /** Returns a link to a view. */
@@ -14,40 +14,40 @@ export function blockLink(number: number): HTMLElement {
 }
 
 export function transactionLink(hash: string): HTMLElement {
-  return codeLink({ kind: "transaction", hash }, hash);
+  return codeLink("transaction", hash);
 }
 
 export function programLink(address: string): HTMLElement {
-  return codeLink({ kind: "program", address }, address);
+  return codeLink("program", address);
 }
 
 export function ownerLink(key: string): HTMLElement {
-  return codeLink({ kind: "owner", key }, key);
+  return codeLink("owner", key);
 }
 
 /** Returns a link to an owner with all digits of the key. */
 export function fullOwnerLink(key: string): HTMLElement {
-  return codeLink({ kind: "owner", key }, key, key);
+  return codeLink("owner", key, key);
 }
 
 /** Returns a link to a block with all digits of its hash. */
 export function fullBlockLink(hash: string): HTMLElement {
-  return codeLink({ kind: "block", name: hash }, hash, hash);
+  return codeLink("block", hash, hash);
 }
 
 export function nullifierLink(hash: string): HTMLElement {
-  return codeLink({ kind: "nullifier", hash }, hash);
+  return codeLink("nullifier", hash);
 }
 
 export function commitmentLink(commitment: string): HTMLElement {
-  return codeLink({ kind: "tree", commitment }, commitment);
+  return codeLink("tree", commitment);
 }
 
 /**
  * Returns a link with a text, by default the shortened name. A button copies the full name, which is also the title.
  */
-function codeLink(route: Route, name: string, text = short(name)): HTMLElement {
-  return copyable(h("a", { href: linkTo(route), title: name }, code(text)), name);
+function codeLink(kind: ItemView, name: string, text = short(name)): HTMLElement {
+  return copyable(h("a", { href: linkTo({ kind, name }), title: name }, code(text)), name);
 }
 
 /** Returns a hash or key with a button that copies it. */
@@ -70,7 +70,7 @@ export function untrusted(text: string, maxLength = 200): HTMLElement {
 
 /** Returns a link to a program by the name that its owner chose. */
 export function namedProgramLink(address: string, name: string): HTMLElement {
-  return h("a", { href: linkTo({ kind: "program", address }) }, untrusted(name, 100));
+  return h("a", { href: linkTo({ kind: "program", name: address }) }, untrusted(name, 100));
 }
 
 export function code(text: string): HTMLElement {
@@ -80,6 +80,11 @@ export function code(text: string): HTMLElement {
 /** Returns the age of a time, with the time as title. `updateTimes` updates the age. */
 export function timeAgo(ms: number): HTMLElement {
   return h("time", { datetime: new Date(ms).toISOString(), title: timeOf(ms), "data-ms": ms }, ago(ms));
+}
+
+/** Returns the age of a time, and the time. */
+export function timeAndAge(ms: number): HTMLElement {
+  return h("span", {}, timeAgo(ms), " ", h("span", { class: "dim" }, timeOf(ms)));
 }
 
 /** Updates the ages of all shown times. */

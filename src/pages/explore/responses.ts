@@ -125,6 +125,8 @@ export interface HistoryResponse {
 }
 
 export interface SenderResponse {
+  /** Public key of the sender: 0x and 64 lower-case hex digits. */
+  readonly address: string;
   readonly nonce: number;
 }
 

@@ -1,13 +1,14 @@
 /** Shows the changes of a program, and the differences between two of its versions. */
 import type { HistoryResponse, ProgramChange, TransactionResponse } from "../responses.js";
-import { containing, dataTable, type DataTable, oneOf } from "../table/data-table.js";
+import { column, containing, dataTable, type DataTable, oneOf } from "../table/data-table.js";
 import { longText } from "../document-tree.js";
 import { button, h } from "../dom.js";
 import { withQuery } from "../node.js";
 import { describeChange } from "../operation-text.js";
-import { blockLink, messageOf, note, ownerLink, table, timeAgo, transactionLink, untrusted } from "../parts.js";
+import { messageOf, note, ownerLink, table, transactionLink, untrusted } from "../parts.js";
 import { applyChange, type Difference, differences, isComplete, type Version } from "./program-versions.js";
 import { changeQuery, readQuery } from "../table/query.js";
+import { transactionColumns } from "../table/transaction-rows.js";
 import type { ViewContext } from "../view.js";
 import { counted, escapeInvisible, truncate } from "../format.js";
 
@@ -42,19 +43,11 @@ export async function programHistory({ node, signal }: ViewContext, path: string
       id: "history",
       label: "History",
       columns: [
-        { name: "Block", cell: ({ blockNumber }) => blockLink(blockNumber), csv: ({ blockNumber }) => blockNumber },
-        {
-          name: "Time",
-          cell: ({ timestamp }) => timeAgo(timestamp),
-          csv: ({ timestamp }) => new Date(timestamp).toISOString(),
-        },
+        transactionColumns.block,
+        transactionColumns.time,
         { name: "Change", cell: (change) => untrusted(describe(change), 300), csv: describe },
-        {
-          name: "Transaction",
-          cell: ({ transactionHash }) => transactionLink(transactionHash),
-          csv: ({ transactionHash }) => transactionHash,
-        },
-        { name: "Sender", cell: ({ sender }) => ownerLink(sender), csv: ({ sender }) => sender },
+        column("Transaction", "transactionHash", transactionLink),
+        column("Sender", "sender", ownerLink),
       ],
       filters: [
         oneOf("kind", "Kind", kinds, ({ kind }) => kind),
@@ -210,8 +203,8 @@ function differenceTable(rows: readonly { readonly part: string; readonly differ
     rows.map(({ part, difference: { path, before, after } }) => [
       untrusted(path === "" ? part : part === "Document" ? path : `${part}: ${path}`, 200),
       before === undefined ? "added" : after === undefined ? "removed" : "changed",
-      before === undefined ? undefined : h("del", { class: "removed" }, longText(before)),
-      after === undefined ? undefined : h("ins", { class: "added" }, longText(after)),
+      before === undefined ? undefined : h("del", {}, longText(before)),
+      after === undefined ? undefined : h("ins", {}, longText(after)),
     ]),
   ).element;
 }

@@ -137,7 +137,7 @@ export function setUpSearch(node: Pick<Http, "fetchJson">): void {
   });
 }
 
-const searchRoute = (text: string): string => linkTo({ kind: "search", text });
+const searchRoute = (text: string): string => linkTo({ kind: "search", name: text });
 
 function isTyping(target: EventTarget | null): boolean {
   const isField = target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);

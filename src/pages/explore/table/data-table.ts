@@ -13,6 +13,15 @@ export interface Column<Row> {
   readonly csv: (row: Row) => CsvValue;
 }
 
+/** Returns a column of a member of the rows. By default, the table shows it as in the file. */
+export function column<Key extends string, Row extends Readonly<Partial<Record<Key, CsvValue>>>>(
+  name: string,
+  key: Key,
+  show: (value: Row[Key], row: Row) => Content = (value) => value ?? undefined,
+): Column<Row> {
+  return { name, cell: (row) => show(row[key], row), csv: (row) => row[key] };
+}
+
 /** Filter of a table. The page applies filters itself, since the API has no filters. */
 export interface Filter<Row> {
   /** Name of the parameter in the URL. */

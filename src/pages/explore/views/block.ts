@@ -20,13 +20,14 @@ import {
   section,
   shortHash,
   timeAgo,
+  timeAndAge,
 } from "../parts.js";
 import type { Proofs } from "../proof/proofs.js";
 import { loadTransactions, operationFilter, transactionColumns } from "../table/transaction-rows.js";
 import { trustForm } from "../proof/trust-form.js";
 import { type Step, stepList, unprovedNotice } from "../proof/verify-steps.js";
 import type { View, ViewContext } from "../view.js";
-import { counted, sizeOf, timeOf } from "../format.js";
+import { counted, sizeOf } from "../format.js";
 
 /** @param name number or hash of the block, or `latest`. */
 export async function viewBlock({ node, proofs, signal }: ViewContext, name: string): Promise<View> {
@@ -43,7 +44,7 @@ export async function viewBlock({ node, proofs, signal }: ViewContext, name: str
   const transactions = await dataTable({
     id: "transactions",
     label: "Transactions",
-    columns: [index, hashColumn, operation, sender],
+    columns: [hashColumn, index, operation, sender],
     filters: [operationFilter],
     empty: "It has no transactions.",
     load: loadTransactions(node, { blockNumber: String(number) }, signal),
@@ -62,7 +63,7 @@ export async function viewBlock({ node, proofs, signal }: ViewContext, name: str
       ),
       facts({
         Hash: copyableHash(hash),
-        Time: h("span", {}, timeOf(timestamp), ", ", timeAgo(timestamp)),
+        Time: timeAndAge(timestamp),
         Transactions: transactionHashes.length,
         Proposer: fullOwnerLink(header.proposer),
         Signature: shortHash(`0x${bytesToHex(signature)}`),
@@ -70,7 +71,13 @@ export async function viewBlock({ node, proofs, signal }: ViewContext, name: str
         "Previous block":
           number > 1
             ? fullBlockLink(header.previousHash)
-            : h("span", {}, "the genesis, ", copyableHash(header.previousHash)),
+            : h(
+                "span",
+                {},
+                h("a", { href: node.urlOf("genesis") }, "the genesis"),
+                ", ",
+                copyableHash(header.previousHash),
+              ),
         "State root": copyableHash(header.stateRoot),
         "Commitment root": header.commitmentRoot === null ? undefined : copyableHash(header.commitmentRoot),
         "Hash of the transactions": copyableHash(header.transactionsHash),

@@ -1,24 +1,17 @@
 /** Shows all blocks, latest first. */
 import type { BlocksResponse, BlockSummary } from "../responses.js";
 import { withQuery } from "../node.js";
-import { blockLink, ownerLink, shortHash, timeAgo } from "../parts.js";
-import { type Column, dataTable } from "../table/data-table.js";
+import { blockLink, ownerLink, shortHash } from "../parts.js";
+import { type Column, column, dataTable } from "../table/data-table.js";
+import { transactionColumns } from "../table/transaction-rows.js";
 import type { View, ViewContext } from "../view.js";
 
 const columns: readonly Column<BlockSummary>[] = [
-  { name: "Number", cell: ({ number }) => blockLink(number), csv: ({ number }) => number },
-  {
-    name: "Time",
-    cell: ({ timestamp }) => timeAgo(timestamp),
-    csv: ({ timestamp }) => new Date(timestamp).toISOString(),
-  },
-  {
-    name: "Transactions",
-    cell: ({ transactionCount }) => transactionCount ?? "not stored",
-    csv: ({ transactionCount }) => transactionCount,
-  },
-  { name: "Hash", cell: ({ hash }) => shortHash(hash), csv: ({ hash }) => hash },
-  { name: "Proposer", cell: ({ proposer }) => ownerLink(proposer), csv: ({ proposer }) => proposer },
+  column("Number", "number", blockLink),
+  transactionColumns.time,
+  column("Transactions", "transactionCount", (count) => count ?? "not stored"),
+  column("Hash", "hash", shortHash),
+  column("Proposer", "proposer", ownerLink),
 ];
 
 export async function viewBlocks({ node, signal }: ViewContext): Promise<View> {

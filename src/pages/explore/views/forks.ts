@@ -1,6 +1,6 @@
 /** Shows evidence of forks that the node stores, and peers whose latest block differs from the block of this node. */
 import type { BlockResponse, InfoResponse, PeerResponse, SubsystemsResponse } from "../responses.js";
-import { dataTable, fromList } from "../table/data-table.js";
+import { column, dataTable, fromList } from "../table/data-table.js";
 import { h } from "../dom.js";
 import { NodeError } from "../node.js";
 import { blockLink, facts, note, section, shortHash, untrusted } from "../parts.js";
@@ -59,14 +59,10 @@ export async function viewForks({ node, signal }: ViewContext): Promise<View> {
               cell: ({ peer }) => untrusted(peer.connection.string, 300),
               csv: ({ peer }) => peer.connection.string,
             },
-            { name: "Block", cell: ({ number }) => blockLink(number), csv: ({ number }) => number },
+            column("Block", "number", blockLink),
             { name: "Result", cell: resultOf, csv: (row) => resultOf(row).textContent },
-            { name: "Hash of the peer", cell: ({ peerHash }) => shortHash(peerHash), csv: ({ peerHash }) => peerHash },
-            {
-              name: "Hash here",
-              cell: ({ localHash }) => (localHash === undefined ? "" : shortHash(localHash)),
-              csv: ({ localHash }) => localHash,
-            },
+            column("Hash of the peer", "peerHash", shortHash),
+            column("Hash here", "localHash", (hash) => hash && shortHash(hash)),
           ],
           empty: "No peer has reported a block.",
           load: fromList(rows),

@@ -1,7 +1,7 @@
 /** Shows the public log of the node. */
-import { containing, dataTable, fromList, oneOf } from "../table/data-table.js";
+import { column, containing, dataTable, fromList, oneOf } from "../table/data-table.js";
 import { h } from "../dom.js";
-import { note, timeAgo, untrusted } from "../parts.js";
+import { note, timeAndAge, untrusted } from "../parts.js";
 import type { View, ViewContext } from "../view.js";
 
 interface LogLine {
@@ -29,13 +29,9 @@ export async function viewLog({ node, signal }: ViewContext): Promise<View> {
         id: "log",
         label: "Public log",
         columns: [
-          { name: "Time", cell: ({ time }) => timeAgo(time), csv: ({ time }) => new Date(time).toISOString() },
-          {
-            name: "Level",
-            cell: ({ level }) => h("span", { class: classes[level] }, level),
-            csv: ({ level }) => level,
-          },
-          { name: "Message", cell: ({ message }) => untrusted(message, 2_000), csv: ({ message }) => message },
+          { name: "Time", cell: ({ time }) => timeAndAge(time), csv: ({ time }) => new Date(time).toISOString() },
+          column("Level", "level", (level) => h("span", { class: classes[level] }, level)),
+          column("Message", "message", (message) => untrusted(message, 2_000)),
         ],
         filters: [
           oneOf("level", "Level", levels, ({ level }) => level),

@@ -38,7 +38,7 @@ export async function viewOverview({ node, signal }: ViewContext): Promise<View>
     ...{ label: "Latest transactions", columns: ["Operation", "Block"], maxRows },
     keyOf: ({ hash }) => hash,
     rowOf: ({ hash, body, blockNumber }) => [
-      link({ kind: "transaction", hash }, operationLabel(body), hash),
+      link({ kind: "transaction", name: hash }, operationLabel(body), hash),
       blockLink(blockNumber),
     ],
   });
@@ -83,8 +83,12 @@ export async function viewOverview({ node, signal }: ViewContext): Promise<View>
     h(
       "div",
       { class: "columns" },
-      section("Latest blocks", blocks.element, linkToAll("blocks")),
-      section("Latest transactions", transactions.element, linkToAll("transactions")),
+      section("Latest blocks", blocks.element, h("p", {}, link({ kind: "blocks" }, "All blocks"))),
+      section(
+        "Latest transactions",
+        transactions.element,
+        h("p", {}, link({ kind: "transactions" }, "All transactions")),
+      ),
       section("Recently changed programs", programs.element, noPrograms),
     ),
   );
@@ -155,11 +159,6 @@ function createReader(node: ExploredNode, signal: AbortSignal): () => Promise<La
     await readPrograms();
     return { blocks, transactions, programs: [...programs.values()].filter((program) => program !== undefined) };
   };
-}
-
-/** Returns a link to the view of all blocks or transactions. */
-function linkToAll(kind: "blocks" | "transactions"): HTMLElement {
-  return h("p", {}, link({ kind }, `All ${kind}`));
 }
 
 /** Returns a program without its document, which may be long; undefined if the reader may not read it. */

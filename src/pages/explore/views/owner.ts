@@ -18,14 +18,14 @@ export async function viewOwner({ node, proofs, signal }: ViewContext, key: stri
     return { rows: programs, next: nextPageToken };
   };
   const { block, time, operation, hash: hashColumn } = transactionColumns;
-  const [{ nonce }, programs, transactions] = await Promise.all([
+  const [{ address, nonce }, programs, transactions] = await Promise.all([
     node.fetchJson<SenderResponse>(`chain/senders/${encodedKey}`, signal),
     dataTable<ProgramSummary>({
       id: "programs",
       label: "Programs",
       columns: programColumns.slice(0, -1),
       filters: [containing("name", "Name contains", ({ programName }) => programName)],
-      empty: "No programs that your key may read.",
+      empty: "There is none.",
       load: loadPrograms,
     }),
     dataTable({
@@ -33,14 +33,16 @@ export async function viewOwner({ node, proofs, signal }: ViewContext, key: stri
       label: "Transactions",
       columns: [block, time, operation, hashColumn],
       filters: [operationFilter],
-      empty: "No transactions that your key may read.",
+      empty: "There is none that you may read.",
       load: loadTransactions(node, { sender: key }, signal),
     }),
   ]);
-  const isYou = node.session.publicKey === key.toLowerCase();
+  const shownPrograms =
+    node.session.signer === undefined ? "Public ones. Sign in to see more." : "Those that your key may read.";
+  const isYou = node.session.publicKey === address;
   const { button, result } = createVerifier(proofs, {
     label: "Verify the nonce",
-    question: { senders: [key] },
+    question: { senders: [address] },
     conclude(state) {
       if (state.senders[0]?.nonce !== BigInt(nonce)) {
         throw new Error("The proof shows another nonce: it has changed. Reload the page.");
@@ -49,12 +51,12 @@ export async function viewOwner({ node, proofs, signal }: ViewContext, key: stri
     },
   });
   return {
-    title: isYou ? "You" : `Owner ${short(key)}`,
+    title: isYou ? "You" : `Owner ${short(address)}`,
     contents: [
-      facts({ Key: hash(key), "Last nonce": nonce === 0 ? "none: it has sent no transaction" : nonce }),
+      facts({ Key: hash(address), "Last nonce": nonce === 0 ? "none: it has sent no transaction" : nonce }),
       h("p", {}, button),
       result,
-      section("Programs", ...(isYou ? [] : [note("The programs that your key may read.")]), programs),
+      section("Programs", note(shownPrograms), programs),
       section("Transactions", transactions),
     ],
   };

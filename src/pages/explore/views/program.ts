@@ -7,7 +7,7 @@ import type { ProgramResponse } from "../responses.js";
 import { documentTree, longText, type Part, partsOf } from "../document-tree.js";
 import { button, type Content, h, setText } from "../dom.js";
 import { NodeError } from "../node.js";
-import { code, facts, fullOwnerLink, hash, link, note, orError, section, timeAgo } from "../parts.js";
+import { code, facts, fullOwnerLink, hash, link, note, orError, section, timeAndAge } from "../parts.js";
 import { programHistory } from "../history/program-history.js";
 import type { Proofs } from "../proof/proofs.js";
 import { changeQuery, readQuery } from "../table/query.js";
@@ -37,11 +37,11 @@ export async function viewProgram(context: ViewContext, address: string): Promis
             program.sizeBytes === 0
               ? "none"
               : `${program.encoding === "json" ? "a document" : "bytes"} of ${sizeOf(program.sizeBytes)}`,
-          Created: timeAgo(Date.parse(program.createdAt)),
-          Changed: timeAgo(Date.parse(program.updatedAt)),
+          Created: timeAndAge(Date.parse(program.createdAt)),
+          Changed: timeAndAge(Date.parse(program.updatedAt)),
         }),
         ...(node.session.publicKey === program.owner
-          ? [h("p", {}, link({ kind: "change", address: program.storageAddress }, "Change this program"))]
+          ? [h("p", {}, link({ kind: "change", name: program.storageAddress }, "Change this program"))]
           : []),
         section("Document", ...documentContents(proofs, program, data)),
         ...(metadata === "null" ? [] : [section("Metadata", documentTree(metadata))]),

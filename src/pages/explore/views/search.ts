@@ -3,7 +3,7 @@ import type { SearchResponse, SearchResult } from "../responses.js";
 import { h } from "../dom.js";
 import { withQuery } from "../node.js";
 import { link, note, table } from "../parts.js";
-import { linkTo, type Route } from "../routes.js";
+import { type ItemView, linkTo, type Route } from "../routes.js";
 import type { View, ViewContext } from "../view.js";
 import { short } from "../format.js";
 
@@ -42,39 +42,19 @@ export interface NamedResult {
 }
 
 /** Returns the name and the route of a result; undefined for a kind that this page does not know. */
-export function namedResult({
-  block,
-  transaction,
-  identity,
-  commitment,
-  nullifier,
-  program,
-}: SearchResult): NamedResult | undefined {
-  if (block !== undefined) {
-    const name = String(block.number);
-    return { kind: "block", name: `Block ${name}`, route: { kind: "block", name } };
-  }
-  if (transaction !== undefined) {
-    const { hash, status } = transaction;
-    return { kind: `transaction, ${status}`, name: short(hash), route: { kind: "transaction", hash } };
-  }
-  if (identity !== undefined) {
-    const { address } = identity;
-    return { kind: "key", name: short(address), route: { kind: "owner", key: address } };
-  }
-  if (commitment !== undefined) {
-    const { commitment: name, leafIndex } = commitment;
-    return { kind: `commitment, leaf ${leafIndex}`, name: short(name), route: { kind: "tree", commitment: name } };
-  }
-  if (nullifier !== undefined) {
-    const { nullifierHash: hash } = nullifier;
-    return { kind: "spent nullifier", name: short(hash), route: { kind: "nullifier", hash } };
-  }
+export function namedResult(result: SearchResult): NamedResult | undefined {
+  const { block, transaction, identity, commitment, nullifier, program } = result;
+  const named = (kind: string, view: ItemView, item: string, name = short(item)): NamedResult => ({
+    kind,
+    name,
+    route: { kind: view, name: item },
+  });
   return (
-    program && {
-      kind: `program of ${short(program.owner)}`,
-      name: program.programName,
-      route: { kind: "program", address: program.storageAddress },
-    }
+    (block && named("block", "block", String(block.number), `Block ${block.number}`)) ??
+    (transaction && named(`transaction, ${transaction.status}`, "transaction", transaction.hash)) ??
+    (identity && named("key", "owner", identity.address)) ??
+    (commitment && named(`commitment, leaf ${commitment.leafIndex}`, "tree", commitment.commitment)) ??
+    (nullifier && named("spent nullifier", "nullifier", nullifier.nullifierHash)) ??
+    (program && named(`program of ${short(program.owner)}`, "program", program.storageAddress, program.programName))
   );
 }

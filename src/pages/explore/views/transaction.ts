@@ -2,22 +2,12 @@
 import type { TransactionResponse } from "../responses.js";
 import { button, type Content, h, setText } from "../dom.js";
 import { type ExploredNode, NodeError } from "../node.js";
-import { changedProgram, operationDetails } from "../operation-text.js";
-import {
-  blockLink,
-  facts,
-  fullOwnerLink,
-  hash as copyableHash,
-  messageOf,
-  note,
-  section,
-  timeAgo,
-  untrusted,
-} from "../parts.js";
+import { bodyFacts, changedProgram, operationDetails } from "../operation-text.js";
+import { blockLink, facts, hash as copyableHash, messageOf, note, section, untrusted } from "../parts.js";
 import { linkTo } from "../routes.js";
 import { transactionEffects } from "../history/transaction-effects.js";
 import type { View, ViewContext } from "../view.js";
-import { short, timeOf } from "../format.js";
+import { short } from "../format.js";
 
 /** Text and CSS class of each status. */
 const statusTexts: Readonly<Record<string, readonly [text: string, className: string]>> = {
@@ -46,7 +36,7 @@ export async function viewTransaction(context: ViewContext, name: string): Promi
   };
   const first = await fetchStatus();
   const shown = h("div");
-  const announcement = h("p", { class: "spoken", role: "status" });
+  const announcement = h("p", { class: "unseen", role: "status" });
   const alert = h("p", { class: "bad", role: "alert", hidden: true });
   let status = "";
   const show = (response: TransactionResponse): void => {
@@ -114,6 +104,8 @@ function contentsOf({ node, signal, signIn }: ViewContext, response: Transaction
     );
   }
   const address = changedProgram(body);
+  const href = address && `${linkTo({ kind: "program", name: address })}?to=${encodeURIComponent(hash)}`;
+  const versions = href && h("p", {}, h("a", { href }, "Values before and after"));
   return [
     stages(status),
     facts({
@@ -121,36 +113,12 @@ function contentsOf({ node, signal, signIn }: ViewContext, response: Transaction
       Status: h("strong", { class: className }, text),
       Block: blockNumber === null ? undefined : blockLink(blockNumber),
       Reason: reason === null ? undefined : untrusted(reason, 1_000),
-      ...(body && {
-        Sender: fullOwnerLink(body.sender),
-        Created: h("span", {}, timeOf(body.timestampMs), ", ", timeAgo(body.timestampMs)),
-        Nonce: body.nonce,
-        Expires: timeOf(body.expiresMs),
-        Network: copyableHash(body.network),
-      }),
+      ...(body && bodyFacts(body)),
     }),
     ...(status === "unknown"
       ? [note("This node never received the transaction, or no longer stores the transactions of its block.")]
       : [section("Operation", ...(body === undefined ? withheld(status, signIn) : [operationDetails(body)]))]),
-    ...(blockNumber === null
-      ? []
-      : [
-          section(
-            "Changes",
-            effects,
-            address !== undefined
-              ? h(
-                  "p",
-                  {},
-                  h(
-                    "a",
-                    { href: `${linkTo({ kind: "program", address })}?to=${encodeURIComponent(hash)}` },
-                    "Values before and after",
-                  ),
-                )
-              : undefined,
-          ),
-        ]),
+    ...(blockNumber === null ? [] : [section("Changes", effects, versions)]),
   ];
 }
 

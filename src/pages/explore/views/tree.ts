@@ -11,7 +11,7 @@ import { createVerifier } from "../proof/verify-button.js";
 import type { View, ViewContext } from "../view.js";
 import { short } from "../format.js";
 
-export async function viewTree(context: ViewContext, commitment: string | undefined): Promise<View> {
+export async function viewTree(context: ViewContext, commitment: string): Promise<View> {
   const { node, signal } = context;
   const { rootHash, blockNumber, leafCount } = await node.fetchJson<RootResponse>("zk/merkle-root", signal);
   const { button, result } = createVerifier(context.proofs, {
@@ -20,7 +20,7 @@ export async function viewTree(context: ViewContext, commitment: string | undefi
     conclude: ({ commitments }) => concludeRoot(commitments, rootHash, leafCount),
   });
   return {
-    title: commitment === undefined ? "Commitment tree" : `Commitment ${short(commitment)}`,
+    title: commitment === "" ? "Commitment tree" : `Commitment ${short(commitment)}`,
     contents: [
       facts({
         Root: hash(rootHash),
@@ -30,7 +30,7 @@ export async function viewTree(context: ViewContext, commitment: string | undefi
       h("p", {}, button),
       result,
       section("Find a commitment", commitmentForm(commitment)),
-      ...(commitment === undefined ? [] : [await proofSection(context, commitment)]),
+      ...(commitment === "" ? [] : [await proofSection(context, commitment)]),
       trustForm(context.proofs, node),
     ],
   };
@@ -46,7 +46,7 @@ function concludeRoot(commitments: ProvedState["commitments"], root: string, lea
   return ["The root is in the header of a signed block."];
 }
 
-function commitmentForm(commitment = ""): HTMLElement {
+function commitmentForm(commitment: string): HTMLElement {
   const input = h("input", {
     type: "text",
     id: "commitment",
@@ -64,7 +64,7 @@ function commitmentForm(commitment = ""): HTMLElement {
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    location.hash = linkTo({ kind: "tree", commitment: input.value.trim() });
+    location.hash = linkTo({ kind: "tree", name: input.value.trim() });
   });
   return form;
 }

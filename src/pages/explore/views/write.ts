@@ -1,8 +1,8 @@
 /** Creates a program, or changes one: a form, a preview of what will be signed, and its submission. */
 import type { ProgramResponse } from "../responses.js";
 import { button, h, setText } from "../dom.js";
-import { escapeInvisible, timeOf } from "../format.js";
-import { operationDetails } from "../operation-text.js";
+import { escapeInvisible } from "../format.js";
+import { bodyFacts, operationDetails } from "../operation-text.js";
 import { facts, hash, link, messageOf, note, ownerLink, section } from "../parts.js";
 import { linkTo } from "../routes.js";
 import type { ViewContext, View } from "../view.js";
@@ -21,7 +21,10 @@ import { insecureText, isSecure } from "../write/key-store.js";
 export function viewNewProgram(context: ViewContext): Promise<View> {
   return Promise.resolve({
     title: "New program",
-    contents: withSigner(context, () => [writer(context, newProgramForm())]),
+    contents: [
+      ...withSigner(context, () => [writer(context, newProgramForm())]),
+      h("p", {}, link({ kind: "decode" }, "Decode a transaction"), " that you have as bytes, before it is sent."),
+    ],
   });
 }
 
@@ -81,7 +84,7 @@ function writer(context: ViewContext, { element, read }: OperationForm): HTMLEle
       submit.disabled = true;
       try {
         await submitDraft(node, draft, signer!);
-        location.hash = linkTo({ kind: "transaction", hash: draft.hash });
+        location.hash = linkTo({ kind: "transaction", name: draft.hash });
       } catch (error) {
         submit.disabled = false;
         setText(problem, messageOf(error));
@@ -111,13 +114,7 @@ function previewParts({ bytes, hash: transactionHash, body }: Draft): Node[] {
   return [
     note(`This was decoded from the ${bytes.length} bytes that your key will sign.`),
     operationDetails(body),
-    facts({
-      Hash: hash(transactionHash),
-      Sender: ownerLink(body.sender),
-      Nonce: body.nonce,
-      Network: hash(body.network),
-      Expires: timeOf(body.expiresMs),
-    }),
+    facts({ Hash: hash(transactionHash), ...bodyFacts(body) }),
   ];
 }
 

@@ -46,7 +46,8 @@ export async function submitDraft(node: ExploredNode, { bytes }: Draft, { sign }
   });
 }
 
-function decodeBody(bytes: Uint8Array): TransactionBody {
+/** Decodes the body of a transaction to the JSON form of the API. Throws an Error for other bytes. */
+export function decodeBody(bytes: Uint8Array): TransactionBody {
   const message = fromBinary(TransactionBodySchema, bytes);
   const json = toJson(TransactionBodySchema, message, { alwaysEmitImplicit: true });
   return {
