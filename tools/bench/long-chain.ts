@@ -105,6 +105,8 @@ export async function measureViews(
   const results = new Map<string, Measured[]>();
   for (let round = 0; round < rounds; round++) {
     const context = await browser.newContext();
+    // A busy machine is slow, which a measurement may show, but a test must not fail by.
+    context.setDefaultTimeout(120_000);
     const page = await context.newPage();
     const { errors } = recordPage(page);
     const url = `http://127.0.0.1:${node.port}/explore`;
