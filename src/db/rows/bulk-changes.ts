@@ -18,9 +18,9 @@ type Columns = Readonly<Record<string, ColumnKind>>;
 /** Rows as an iterable, so that a large set is not in memory twice. */
 type Rows = Iterable<readonly BulkValue[]>;
 
-/** Inserts rows in order. Rejects if a row with the same key exists, unless the clause `onConflict` changes that row. */
-export async function insertRows(db: Queries, table: string, columns: Columns, rows: Rows, onConflict = "") {
-  await runPortions(db, `${insertFrom(db, table, columns)} WHERE true ORDER BY k.key ${onConflict}`, rows);
+/** Inserts rows in order. Rejects if a row with the same key exists. */
+export async function insertRows(db: Queries, table: string, columns: Columns, rows: Rows): Promise<void> {
+  await runPortions(db, `${insertFrom(db, table, columns)} ORDER BY k.key`, rows);
 }
 
 /** Inserts rows and returns the number inserted. Skips rows with an existing key. */
@@ -36,6 +36,24 @@ export async function bulkInsert(db: Queries, table: string, columns: Columns, r
 function insertFrom(db: Queries, table: string, columns: Columns): string {
   return `INSERT INTO ${table} (${Object.keys(columns).join(", ")}) SELECT ${valuesOf(db, columns).join(", ")}
     FROM ${db.dialect.list.table}`;
+}
+
+/** Updates existing rows. In the values of each row, `key` comes before `columns`. */
+export async function updateRows(
+  db: Queries,
+  table: string,
+  { key, columns }: { readonly key: Columns; readonly columns: Columns },
+  rows: Rows,
+): Promise<void> {
+  const names = Object.keys(key);
+  const values = valuesOf(db, { ...key, ...columns });
+  const changes = Object.keys(columns).map((name, i) => `${name} = ${values[names.length + i]}`);
+  await runPortions(
+    db,
+    `UPDATE ${table} AS t SET ${changes.join(", ")} FROM ${db.dialect.list.table}
+      WHERE ${names.map((name, i) => `t.${name} = ${values[i]}`).join(" AND ")}`,
+    rows,
+  );
 }
 
 /** Deletes the rows that match these key columns, which may be a part of the primary key. */

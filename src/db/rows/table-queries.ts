@@ -1,5 +1,5 @@
 /** Queries of a table with a write buffer, and the statements that store its changes. */
-import { type BulkValue, type ColumnKind, deleteRows, insertRows } from "./bulk-changes.js";
+import { type BulkValue, type ColumnKind, deleteRows, insertRows, updateRows } from "./bulk-changes.js";
 import type { Queries } from "../queries/database.js";
 
 /** Description of a table with a write buffer. */
@@ -28,8 +28,8 @@ export interface TableChanges<Row> {
   readonly cleared: readonly string[];
   /** Keys of rows to delete, before rows are inserted. */
   readonly removed: readonly (readonly [group: string, key: string])[];
-  /** New and changed rows. */
-  readonly saved: readonly Row[];
+  readonly inserted: readonly Row[];
+  readonly updated: readonly Row[];
 }
 
 export function createTableQueries<Row extends object>(db: Queries, shape: TableShape<Row>) {
@@ -37,10 +37,10 @@ export function createTableQueries<Row extends object>(db: Queries, shape: Table
   const { list } = db.dialect;
   const kinds: Readonly<Record<string, ColumnKind>> = shape.columns;
   const pick = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, kinds[name]!]));
+  const valuesOf = (row: Row, names: readonly string[]): BulkValue[] =>
+    names.map((name) => (row as Readonly<Record<string, BulkValue>>)[name]!);
   const allColumns = Object.keys(kinds);
   const key = [group, ...within];
-  const changes = shape.changing.map((name) => `${name} = excluded.${name}`).join(", ");
-  const onConflict = changes === "" ? "" : `ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${changes}`;
   const select = (columns: readonly string[]): string => `SELECT ${columns.map((name) => `t.${name}`).join(", ")}`;
   const where = (names: readonly string[]): string => names.map((name) => `t.${name} = ?`).join(" AND ");
   const rows = <Of>(text: string, values: readonly (string | number)[]): Promise<Of[]> =>
@@ -84,7 +84,8 @@ export function createTableQueries<Row extends object>(db: Queries, shape: Table
       return found.map(({ at }) => at);
     },
     /** Stores the changes, in a few statements for all rows. */
-    async store({ cleared, removed, saved }: TableChanges<Row>): Promise<void> {
+    async store({ cleared, removed, inserted, updated }: TableChanges<Row>): Promise<void> {
+      const { changing } = shape;
       const keyValues = ([name, at]: readonly [string, string]) =>
         within.length === 0 ? [name] : [name, ...at.split(":")];
       await deleteRows(
@@ -94,8 +95,19 @@ export function createTableQueries<Row extends object>(db: Queries, shape: Table
         cleared.map((name) => [name]),
       );
       await deleteRows(db, table, pick(key), removed.map(keyValues));
-      const values = mapLazily(saved, (row) => allColumns.map((name) => (row as Record<string, BulkValue>)[name]!));
-      await insertRows(db, table, kinds, values, onConflict);
+      await insertRows(
+        db,
+        table,
+        pick(allColumns),
+        mapLazily(inserted, (row) => valuesOf(row, allColumns)),
+      );
+      const columns = { key: pick(key), columns: pick(changing) };
+      await updateRows(
+        db,
+        table,
+        columns,
+        mapLazily(updated, (row) => valuesOf(row, [...key, ...changing])),
+      );
     },
   };
 }

@@ -379,7 +379,8 @@ function* collectChanges<Row>(
   let examined = 0;
   const cleared: string[] = [];
   const removed: (readonly [string, string])[] = [];
-  const saved: BufferedRow<Row>[] = [];
+  const inserted: BufferedRow<Row>[] = [];
+  const updated: Row[] = [];
   for (const [name, { buffered, changed, isCleared }] of groups) {
     if (isCleared) {
       cleared.push(name);
@@ -396,13 +397,15 @@ function* collectChanges<Row>(
       if (inDatabase === "another" || (inDatabase === "older" && row === undefined)) {
         removed.push([name, key]);
       }
-      if (row !== undefined && inDatabase !== "this") {
-        saved.push(entry);
+      if (row !== undefined && (inDatabase === "none" || inDatabase === "another")) {
+        inserted.push(entry);
+      } else if (row !== undefined && inDatabase === "older") {
+        updated.push(row);
       }
     }
   }
-  saved.sort((a, b) => a.order - b.order);
-  return { cleared, removed, saved: saved.map(({ row }) => row!) };
+  inserted.sort((a, b) => a.order - b.order);
+  return { cleared, removed, inserted: inserted.map(({ row }) => row!), updated };
 }
 
 function compareKeys(
