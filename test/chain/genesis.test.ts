@@ -114,7 +114,8 @@ test("does not start with a chain of an older format, and leaves it unchanged", 
   await seedDatabase(dir, async (database) => {
     await database.write.runAll((sql) => [
       sql.schema.dropTable("tree_pages"),
-      sql("schema_migrations").update({ version: firstStep - 1 }),
+      sql("schema_migrations").delete(),
+      sql("schema_migrations").insert({ version: firstStep - 1, name: "an older format" }),
     ]);
   });
   const { message } = await t.throwsAsync(startTestNode(t, { genesis }, dir), { instanceOf: StartError });
