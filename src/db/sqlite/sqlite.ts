@@ -30,14 +30,7 @@ const listReaders = 2;
  */
 const mappedBytes = 32 * 1024 * 1024;
 
-/**
- * A checkpoint copies a page that changed in many blocks only once, so it waits for 4,000 pages. They share one table of
- * the index of the write-ahead log.
- */
-const pragmas = [
-  ...[busyTimeout, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"],
-  "PRAGMA wal_autocheckpoint = 4000",
-];
+const pragmas = [busyTimeout, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"];
 
 /** Opens one file of a database. Creates the file and its directory if they do not exist. */
 export async function openSqlite(path: string): Promise<ConnectionPools> {
