@@ -1,13 +1,13 @@
 /** Tests the explorer in unusual states: a slow or unreachable node, navigation back, and transactions that are pasted. */
 import type { ExecutionContext } from "ava";
 import { createGatehouse, createProgram, type Gatehouse, jsonText, keyFromSeed } from "gatehouse-client";
-import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { testKey } from "../helpers/chain/keys.js";
 import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 import { testUnless } from "../helpers/nodes/when.js";
-import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
+import { heading, launchBrowser, openLoaded, whyNoBrowser } from "../helpers/process/browser.js";
 import { inspect, phone, twoVariants } from "../helpers/process/pages.js";
 import { askJson } from "../helpers/wire/plain-client.js";
 
@@ -36,12 +36,9 @@ testBrowser.after(() => browser.close());
 
 async function open(t: ExecutionContext, route: string, options: BrowserContextOptions = {}) {
   t.timeout(300_000, "a browser is slow on a machine with two cores");
-  const opened = await openPage(t, browser, `${node.rpcUrl}/explore#${route}`, options);
-  await opened.go();
-  return opened;
+  return await openLoaded(t, browser, `${node.rpcUrl}/explore#${route}`, options);
 }
 
-const heading = (page: Page, name: string | RegExp): Locator => page.getByRole("heading", { level: 1, name });
 const go = (page: Page, route: string) => page.evaluate(`location.hash = ${JSON.stringify(route)}`);
 
 testBrowser.serial("a view that the node did not send is loaded once the node responds again", async (t) => {

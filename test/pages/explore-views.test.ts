@@ -20,7 +20,7 @@ import { testKey } from "../helpers/chain/keys.js";
 import { startMember, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
 import { testUnless } from "../helpers/nodes/when.js";
-import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
+import { heading, launchBrowser, openLoaded, whyNoBrowser } from "../helpers/process/browser.js";
 import { twoVariants, inspect } from "../helpers/process/pages.js";
 import { askJson } from "../helpers/wire/plain-client.js";
 
@@ -82,12 +82,9 @@ testBrowser.after(() => browser.close());
 
 async function open(t: ExecutionContext, route: string, options: BrowserContextOptions = {}) {
   t.timeout(300_000, "a browser is slow on a machine with two cores");
-  const opened = await openPage(t, browser, `${node.rpcUrl}/explore#${route}`, options);
-  await opened.go();
-  return opened;
+  return await openLoaded(t, browser, `${node.rpcUrl}/explore#${route}`, options);
 }
 
-const heading = (page: Page, name: string | RegExp): Locator => page.getByRole("heading", { level: 1, name });
 const rowsOf = (page: Page, label: string): Locator =>
   page.getByRole("table", { name: label, exact: true }).locator("tbody tr");
 

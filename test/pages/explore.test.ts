@@ -12,7 +12,7 @@ import {
 import { readFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
-import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
+import { heading, launchBrowser, openLoaded, whyNoBrowser } from "../helpers/process/browser.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
 import { twoVariants, allVariants, inspect, phone } from "../helpers/process/pages.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
@@ -83,12 +83,8 @@ testBrowser.before(async () => {
 testBrowser.after(() => browser.close());
 
 async function open(t: ExecutionContext, route: string, options: BrowserContextOptions = {}) {
-  const opened = await openPage(t, browser, `${node.rpcUrl}/explore#${route}`, options);
-  await opened.go();
-  return opened;
+  return await openLoaded(t, browser, `${node.rpcUrl}/explore#${route}`, options);
 }
-
-const heading = (page: Page, name: string | RegExp): Locator => page.getByRole("heading", { level: 1, name });
 
 async function signIn(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Sign in", exact: true }).first().click();

@@ -6,7 +6,7 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { once } from "node:events";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
+import { launchBrowser, openLoaded, whyNoBrowser } from "../helpers/process/browser.js";
 import { twoVariants, getRaw, inspect, phone } from "../helpers/process/pages.js";
 import { startMember, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
@@ -100,9 +100,7 @@ testBrowser.before(async () => {
 testBrowser.after(() => browser.close());
 
 async function open(t: ExecutionContext, path: string, options: BrowserContextOptions = {}, port = node.port) {
-  const opened = await openPage(t, browser, `http://127.0.0.1:${port}${path}`, options);
-  await opened.go();
-  return opened;
+  return await openLoaded(t, browser, `http://127.0.0.1:${port}${path}`, options);
 }
 
 const search = (page: Page) => page.getByRole("combobox", { name: /^Search for/ });

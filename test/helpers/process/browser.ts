@@ -1,6 +1,6 @@
 /** Starts Chromium, if it is installed, and opens pages in it. */
 import { existsSync } from "node:fs";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from "playwright-core";
 import type { Teardown } from "../nodes/teardown.js";
 
 const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
@@ -39,3 +39,13 @@ export async function openPage(t: Teardown, browser: Browser, url: string, optio
   const page = await context.newPage();
   return { page, context, go: () => page.goto(url), ...recordPage(page) };
 }
+
+/** Opens a page in a new context, and loads it. */
+export async function openLoaded(t: Teardown, browser: Browser, url: string, options: BrowserContextOptions = {}) {
+  const opened = await openPage(t, browser, url, options);
+  await opened.go();
+  return opened;
+}
+
+/** Finds the title of a view. */
+export const heading = (page: Page, name: string | RegExp): Locator => page.getByRole("heading", { level: 1, name });
