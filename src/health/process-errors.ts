@@ -23,12 +23,14 @@ export class ProcessErrors {
 
   count(kind: "uncaughtException" | "unhandledRejection", error: unknown): void {
     const { uncaughtTotal, unhandledRejectionTotal } = this.counters;
-    const lastUncaught: ErrorEvent = { atMs: BigInt(Date.now()), message: errorMessage(error), source: kind };
-    this.counters = makeImmutable(
+    const change =
       kind === "uncaughtException"
-        ? { ...this.counters, uncaughtTotal: uncaughtTotal + 1n, lastUncaught }
-        : { ...this.counters, unhandledRejectionTotal: unhandledRejectionTotal + 1n },
-    );
+        ? {
+            uncaughtTotal: uncaughtTotal + 1n,
+            lastUncaught: { atMs: BigInt(Date.now()), message: errorMessage(error), source: kind },
+          }
+        : { unhandledRejectionTotal: unhandledRejectionTotal + 1n };
+    this.counters = makeImmutable({ ...this.counters, ...change });
   }
 }
 

@@ -84,6 +84,9 @@ async function lockFile(t: ExecutionContext, filename: string, update: string): 
   return async () => void (await lock.rollback());
 }
 
+/** Time in milliseconds after which a locked database makes /health failing. */
+const lockedForMs = 5_000;
+
 interface FailingHealth {
   readonly status: string;
   readonly subsystems: { readonly chain: { readonly lastError: { readonly message: string } } };
@@ -124,9 +127,14 @@ test("during a short lock of another process, /health stays ok and submissions g
   const filename = join(dir, "gatehouse.sqlite");
   const statuses = new Set<number>();
   const over = new AbortController();
+  const lockedAtMs = performance.now();
   const probing = (async () => {
     while (!over.signal.aborted) {
-      statuses.add((await ask(node.port, "/health")).status);
+      const { status } = await ask(node.port, "/health");
+      // On a busy machine, the test may hold the lock for longer than a node tolerates.
+      if (performance.now() - lockedAtMs < lockedForMs) {
+        statuses.add(status);
+      }
       await sleep(50);
     }
   })();

@@ -18,10 +18,17 @@ export async function packNodes(db: Queries): Promise<void> {
   const nodesAfter = db.prepare<NodeRow>(`SELECT n.id, n.hash, l.hash AS left_hash, r.hash AS right_hash
     FROM merkle_nodes n LEFT JOIN merkle_nodes l ON l.id = ${left} LEFT JOIN merkle_nodes r ON r.id = ${left} + 1
     WHERE n.id > ? ORDER BY n.id LIMIT 1000`);
-  for (let rows = await nodesAfter(-1); rows.length > 0; rows = await nodesAfter(rows.at(-1)!.id)) {
-    // Loaded here, because most commands migrate nothing.
-    const { createNodeStore } = await import("../../zk/node-store.js");
-    const { hashPair } = await import("../../zk/poseidon.js");
+  let rows = await nodesAfter(-1);
+  if (rows.length === 0) {
+    return;
+  }
+  // Loaded here, because most databases have nothing to pack.
+  const [{ createNodeStore }, { hashPair }] = await Promise.all([
+    import("../../zk/node-store.js"),
+    import("../../zk/poseidon.js"),
+  ]);
+  const store = createNodeStore(db);
+  for (; rows.length > 0; rows = await nodesAfter(rows.at(-1)!.id)) {
     const runs = [];
     for (const { id, ...row } of rows) {
       const [level, position] = [Math.floor(id / levelSize), id % levelSize];
@@ -34,7 +41,7 @@ export async function packNodes(db: Queries): Promise<void> {
       );
       await yieldToEventLoop();
     }
-    await createNodeStore(db).insert(runs);
+    await store.insert(runs);
   }
 }
 
