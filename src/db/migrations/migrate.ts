@@ -24,7 +24,6 @@ export async function migrate(database: Database): Promise<void> {
 }
 
 async function migratePart(part: DatabasePart, steps: Steps): Promise<void> {
-  const { migrated } = part.write.dialect.schema;
   await part.transaction(async (db) => {
     const { migrationLock } = db.dialect.schema;
     if (migrationLock !== undefined) {
@@ -46,9 +45,6 @@ async function migratePart(part: DatabasePart, steps: Steps): Promise<void> {
       }
     }
   });
-  if (migrated !== undefined) {
-    await part.write.run((sql) => sql.raw(migrated));
-  }
 }
 
 /** @throws DatabaseError if the database has another schema, for a node that must not change it. */

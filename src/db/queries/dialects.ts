@@ -72,8 +72,6 @@ export interface NameSearch {
 export interface SchemaDialect {
   /** Statement that blocks concurrent migrations; undefined if a writing transaction does so itself. */
   readonly migrationLock: string | undefined;
-  /** Setting of the connection for writes after migrations; undefined if there is none. */
-  readonly migrated: string | undefined;
   /** Type of a column of bytes. */
   readonly bytes: string;
   /** Option at the end of CREATE TABLE that stores rows in key order, if the engine has one. */
@@ -109,9 +107,6 @@ const sqlite: Dialect = {
   },
   schema: {
     migrationLock: undefined,
-    // Copies of pages for the rollback of one statement then stay in memory; by default, they go to a file above 64 KiB.
-    // An index that a migration creates is sorted in such a file, since it may exceed the memory.
-    migrated: "PRAGMA temp_store = MEMORY",
     bytes: "BLOB",
     inKeyOrder: " WITHOUT ROWID",
     createNameIndex: [
@@ -153,7 +148,6 @@ const postgresql: Dialect = {
   schema: {
     // If several nodes start at once, one migrates and the others wait.
     migrationLock: "SELECT pg_advisory_xact_lock(5355053550)",
-    migrated: undefined,
     bytes: "bytea",
     inKeyOrder: "",
     createNameIndex: [
