@@ -22,6 +22,7 @@ export function createChainStore<State>(
   const change = <T>(work: (changes: BlockChanges, db: DatabaseTransaction) => Promise<T>): Promise<T> =>
     database.transaction((db) => fence.blocks(db, () => work(createBlockChanges(db), db)));
   const blocks = createBlockStore(read);
+  const senders = createSenderStore(read);
   const mempool = createMempoolStore({
     ...database.mempool,
     transaction: (work) => database.mempool.transaction((db) => fence.mempool(db, () => work(db))),
@@ -31,7 +32,7 @@ export function createChainStore<State>(
     ...createListings(read),
     mempool,
     insertGenesis: (genesis) => change((changes) => changes.insertGenesis(genesis)),
-    lastNonce: (sender) => createSenderStore(read).lastNonce(sender),
+    lastNonce: (sender) => senders.lastNonce(sender),
     transactionStatus: (hash) =>
       findTransactionStatus({
         isPending: () => mempool.isPending(hash),

@@ -39,18 +39,17 @@ export function createSenderStore(db: Queries) {
       SELECT k.value ->> 0, CAST(k.value ->> 1 AS bigint), k.value ->> 2 FROM ${list.table} WHERE true
       ON CONFLICT (identity) DO UPDATE SET nonce = excluded.nonce, row_hash = excluded.row_hash`,
   );
+
+  async function lastNonces(senders: readonly string[]): Promise<Map<string, bigint>> {
+    const rows = senders.length === 0 ? [] : await ofSenders(JSON.stringify(senders));
+    return new Map(rows.map((row) => [row.identity, nonceOf(row)]));
+  }
+
   return {
     /** Returns the highest nonce of the sender in a block; undefined if there is none. */
-    async lastNonce(identity: string): Promise<bigint | undefined> {
-      const row = await db.first<SenderRow>((sql) => sql("senders").where({ identity }).select(columns));
-      return row && nonceOf(row);
-    },
-
+    lastNonce: async (identity: string): Promise<bigint | undefined> => (await lastNonces([identity])).get(identity),
     /** Returns the highest nonce of each given sender that has one. */
-    async lastNonces(senders: readonly string[]): Promise<Map<string, bigint>> {
-      const rows = senders.length === 0 ? [] : await ofSenders(JSON.stringify(senders));
-      return new Map(rows.map((row) => [row.identity, nonceOf(row)]));
-    },
+    lastNonces,
 
     /** Saves nonces; each must be higher than the stored one. */
     async saveNonces(nonces: ReadonlyMap<string, bigint>): Promise<void> {
