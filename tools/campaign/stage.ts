@@ -17,9 +17,9 @@ export async function createStage(t: Teardown, { directory, engine }: CampaignSe
   const holder: { model?: Model } = {};
   const network = await prepareNetwork(t, {
     ...{ directory, databases, disk },
-    onEnd(node, code, stderrTail) {
+    onEnd(node, reason, stderrTail) {
       if (!node.mayEnd) {
-        holder.model?.find("crashed", `${node.name} ended by itself with ${code ?? "a signal"}: ${stderrTail.trim()}`);
+        holder.model?.find("crashed", `${node.name} ended by itself with ${reason}: ${stderrTail.trim()}`);
       }
     },
   });

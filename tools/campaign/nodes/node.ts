@@ -13,8 +13,8 @@ export interface NodePlan {
   readonly port: number;
   readonly flags: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Called if the process exits by itself, with the end of its stderr. */
-  readonly onEnd: (node: CampaignNode, code: number | null, stderrTail: string) => void;
+  /** Called if the process exits by itself, with its exit code or signal and the end of its stderr. */
+  readonly onEnd: (node: CampaignNode, reason: number | NodeJS.Signals | null, stderrTail: string) => void;
 }
 
 export interface CampaignNode {
@@ -52,7 +52,7 @@ export function createNode(t: Teardown, plan: NodePlan): CampaignNode {
       if (running === started) {
         running = undefined;
         if (!isEnding) {
-          plan.onEnd(node, code, started.stderr().slice(-stderrTailLength));
+          plan.onEnd(node, code ?? started.child.signalCode, started.stderr().slice(-stderrTailLength));
         }
       }
     });
