@@ -117,11 +117,17 @@ static struct file *watched(int fd) {
   return fd >= 0 && fd < MOST_FDS && file_of[fd] != 0 ? &files[file_of[fd] - 1] : NULL;
 }
 
+/* Ends the process, since a record would be missing, and says why. */
+static void give_up(const char *why) {
+  dprintf(STDERR_FILENO, "watched-disk: %s: %s\n", why, strerror(errno));
+  abort();
+}
+
 /* Writes the record of a change of [offset, offset + length), whose new bytes are these; none for a change of length. */
 static void record(struct file *file, int fd, uint64_t kind, off_t offset, const void *bytes, size_t length) {
   struct stat now;
   if (fstat(fd, &now) != 0) {
-    abort();
+    give_up("fstat");
   }
   off_t end = kind == 1 ? offset + (off_t)length : now.st_size;
   if (end > now.st_size) {
@@ -131,12 +137,12 @@ static void record(struct file *file, int fd, uint64_t kind, off_t offset, const
   char *old = malloc(old_length + 1);
   /* Read by the same descriptor: to close another one of the file would give up the locks that SQLite has on it. */
   if (old == NULL || (old_length > 0 && real_pread(fd, old, old_length, offset) != (ssize_t)old_length)) {
-    abort();
+    give_up("reading what is there before");
   }
   uint64_t head[5] = {kind, (uint64_t)offset, (uint64_t)now.st_size, old_length, kind == 1 ? length : 0};
   struct iovec parts[3] = {{head, sizeof head}, {old, old_length}, {(void *)bytes, head[4]}};
   if (writev(file->undo, parts, 3) != (ssize_t)(sizeof head + old_length + head[4])) {
-    abort();
+    give_up("writing a record");
   }
   free(old);
 }
@@ -250,7 +256,7 @@ static int sync_by(int (*real)(int), int fd) {
   pthread_mutex_lock(&file->lock);
   int result = real(fd);
   if (result == 0 && real_ftruncate(file->undo, 0) != 0) {
-    abort();
+    give_up("emptying the records");
   }
   pthread_mutex_unlock(&file->lock);
   return result;
@@ -273,7 +279,7 @@ int unlink(const char *path) {
   if (result == 0 && is_known) {
     undo_path(resolved, undo, sizeof undo);
     if (truncate(undo, 0) != 0 && errno != ENOENT) {
-      abort();
+      give_up("emptying the records of a removed file");
     }
   }
   return result;
