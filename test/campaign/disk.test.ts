@@ -10,6 +10,7 @@ import knex from "knex";
 import { type Disk, type Fullness, interceptDisks } from "../../tools/campaign/disk/disk.js";
 import type { Chance } from "../helpers/wire/hostile-values.js";
 import { cleanEnvironment } from "../helpers/nodes/run-cli.js";
+import { run } from "../helpers/process/programs.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { testUnless } from "../helpers/nodes/when.js";
 
@@ -126,3 +127,22 @@ for (const filled of ["full", "full in place"] as const) {
     t.is((await countRows(t, home)).integrity, "ok");
   });
 }
+
+testIntercepted("a socket that gets the descriptor of a closed database file is no file", async (t) => {
+  const home = await temporaryDirectory(t);
+  const script = `
+    const { openSync, closeSync } = await import("node:fs");
+    const { connect, createServer } = await import("node:net");
+    // Node.js closes files by a system call that the library does not see.
+    const descriptors = Array.from({ length: 20 }, (_, i) => openSync(process.argv[1] + i, "w"));
+    descriptors.forEach((descriptor) => closeSync(descriptor));
+    const server = createServer((socket) => socket.end("hello")).listen(process.argv[2], () => {
+      connect(process.argv[2]).on("data", (data) => console.log(String(data))).on("close", () => server.close());
+    });`;
+  const { stdout } = await run(
+    process.execPath,
+    ["--input-type=module", "-e", script, join(home, "a.sqlite"), join(home, "socket")],
+    { env: cleanEnvironment(await disk.environmentOf(home)) },
+  );
+  t.is(stdout, "hello\n");
+});

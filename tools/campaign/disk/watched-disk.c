@@ -39,6 +39,11 @@ static struct file files[MOST_FILES];
 static int file_count;
 /* Which file a descriptor is of, plus one. */
 static unsigned short file_of[MOST_FDS];
+/* Which file of the system that is: Node.js closes by a system call, not by close(), and the number may then be another's. */
+static struct {
+  dev_t device;
+  ino_t inode;
+} identity_of[MOST_FDS];
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static const volatile unsigned char *full;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -109,12 +114,24 @@ static void watch(int fd, const char *path) {
     files[i].undo = real_open(undo, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     file_count++;
   }
-  file_of[fd] = i < file_count ? i + 1 : 0;
+  struct stat now;
+  if (i < file_count && fstat(fd, &now) == 0) {
+    identity_of[fd].device = now.st_dev;
+    identity_of[fd].inode = now.st_ino;
+    file_of[fd] = i + 1;
+  } else {
+    file_of[fd] = 0;
+  }
   pthread_mutex_unlock(&table_lock);
 }
 
 static struct file *watched(int fd) {
-  return fd >= 0 && fd < MOST_FDS && file_of[fd] != 0 ? &files[file_of[fd] - 1] : NULL;
+  struct stat now;
+  if (fd < 0 || fd >= MOST_FDS || file_of[fd] == 0 || fstat(fd, &now) != 0) {
+    return NULL;
+  }
+  int is_same = now.st_dev == identity_of[fd].device && now.st_ino == identity_of[fd].inode;
+  return is_same ? &files[file_of[fd] - 1] : NULL;
 }
 
 /* Ends the process, since a record would be missing, and says why. */
