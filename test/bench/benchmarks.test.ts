@@ -2,7 +2,6 @@
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { compareWithStored, formatChanges, readRun } from "../../tools/bench/benchmarks.js";
 import { ratioOfRounds } from "../../tools/bench/statistics.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
@@ -60,11 +59,9 @@ test("rejects a file that is not a run, with the reason", async (t) => {
 });
 
 test("a program that starts PostgreSQL, as the benchmark does, ends with its own exit code", async (t) => {
-  const modules = ["postgres-server", "postgres-pair"].map((name) =>
-    fileURLToPath(new URL(`../helpers/databases/${name}.js`, import.meta.url)),
-  );
-  for (const module of modules) {
-    const source = `import ${JSON.stringify(module)}; process.exitCode = 3;`;
-    await t.throwsAsync(run(process.execPath, ["--input-type=module", "--eval", source]), { code: 3 }, module);
+  for (const name of ["postgres-server", "postgres-pair"]) {
+    const { href } = new URL(`../helpers/databases/${name}.js`, import.meta.url);
+    const source = `import "${href}"; process.exitCode = 3;`;
+    await t.throwsAsync(run(process.execPath, ["--input-type=module", "--eval", source]), { code: 3 }, name);
   }
 });

