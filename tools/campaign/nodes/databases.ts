@@ -14,10 +14,16 @@ export interface Databases {
   fileOf(node: number): string;
   /** Deletes all content. The node must not be running. */
   empty(node: number): Promise<void>;
-  /** PostgreSQL servers: that of the authority, and that of the followers. Empty with SQLite. */
-  readonly servers: readonly EndedServer[];
+  /** Returns the PostgreSQL server of a node, which the followers share. Undefined with SQLite. */
+  serverOf(node: number): CampaignServer | undefined;
   /** Primary and standby of the authority, with PostgreSQL. */
   readonly pair?: PostgresPair;
+}
+
+/** Server that remembers its last outage. */
+export interface CampaignServer extends EndedServer {
+  /** Returns true if the server was down at `time`, in milliseconds since 1970, or later. */
+  wasDownSince(time: number): boolean;
 }
 
 /** Returns SQLite databases in the data directories. */
@@ -28,7 +34,7 @@ export function sqliteDatabases(homes: readonly string[]): Databases {
     urlOf: (node) => `sqlite:${fileOf(node)}`,
     fileOf,
     empty: (node) => removeSqlite(fileOf(node)),
-    servers: [],
+    serverOf: () => undefined,
   };
 }
 
@@ -50,6 +56,7 @@ export async function postgresDatabases(t: Teardown, count: number): Promise<Dat
   t.teardown(() => server.remove());
   const others = await Promise.all(Array.from({ length: count - 1 }, () => server.createDatabase()));
   const urls = [pair.urls.join(","), ...others];
+  const servers = [recordOutages(pair.primary), recordOutages(server)];
   return {
     engine: "postgresql",
     urlOf: (node) => urls[node]!,
@@ -57,8 +64,27 @@ export async function postgresDatabases(t: Teardown, count: number): Promise<Dat
       throw new Error("PostgreSQL has no file.");
     },
     empty: (node) => server.emptyDatabase(urls[node]!),
-    servers: [pair.primary, server],
+    serverOf: (node) => servers[Math.min(node, 1)],
     pair,
+  };
+}
+
+function recordOutages(server: EndedServer): CampaignServer {
+  let lastDownMs = -Infinity;
+  return {
+    async start() {
+      await server.start();
+      lastDownMs = Date.now();
+    },
+    async stop() {
+      lastDownMs = Infinity;
+      await server.stop();
+    },
+    async crash(signal) {
+      lastDownMs = Infinity;
+      await server.crash(signal);
+    },
+    wasDownSince: (time) => lastDownMs >= time,
   };
 }
 
