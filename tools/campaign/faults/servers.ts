@@ -15,7 +15,7 @@ export const server: Fault = {
     return {
       title: `server ${verb}, back after ${inSeconds(downMs)}`,
       async run({ network: { databases } }) {
-        const postgres = databases.serverOf(target)!;
+        const postgres = databases.servers[Math.min(target, 1)]!;
         await (method === "restart" ? postgres.stop() : postgres.crash(method));
         await sleep(downMs);
         await startAgain(postgres);

@@ -14,16 +14,10 @@ export interface Databases {
   fileOf(node: number): string;
   /** Deletes all content. The node must not be running. */
   empty(node: number): Promise<void>;
-  /** Returns the PostgreSQL server of a node, which the followers share. Undefined with SQLite. */
-  serverOf(node: number): CampaignServer | undefined;
+  /** PostgreSQL servers: that of the authority, and that of the followers. Empty with SQLite. */
+  readonly servers: readonly EndedServer[];
   /** Primary and standby of the authority, with PostgreSQL. */
   readonly pair?: PostgresPair;
-}
-
-/** Server that remembers its last outage. */
-export interface CampaignServer extends EndedServer {
-  /** Returns true if the server was down at `time`, in milliseconds since 1970, or later. */
-  wasDownSince(time: number): boolean;
 }
 
 /** Returns SQLite databases in the data directories. */
@@ -34,7 +28,7 @@ export function sqliteDatabases(homes: readonly string[]): Databases {
     urlOf: (node) => `sqlite:${fileOf(node)}`,
     fileOf,
     empty: (node) => removeSqlite(fileOf(node)),
-    serverOf: () => undefined,
+    servers: [],
   };
 }
 
@@ -56,7 +50,6 @@ export async function postgresDatabases(t: Teardown, count: number): Promise<Dat
   t.teardown(() => server.remove());
   const others = await Promise.all(Array.from({ length: count - 1 }, () => server.createDatabase()));
   const urls = [pair.urls.join(","), ...others];
-  const servers = [recordOutages(pair.primary), recordOutages(server)];
   return {
     engine: "postgresql",
     urlOf: (node) => urls[node]!,
@@ -64,27 +57,8 @@ export async function postgresDatabases(t: Teardown, count: number): Promise<Dat
       throw new Error("PostgreSQL has no file.");
     },
     empty: (node) => server.emptyDatabase(urls[node]!),
-    serverOf: (node) => servers[Math.min(node, 1)],
+    servers: [pair.primary, server],
     pair,
-  };
-}
-
-function recordOutages(server: EndedServer): CampaignServer {
-  let lastDownMs = -Infinity;
-  return {
-    async start() {
-      await server.start();
-      lastDownMs = Date.now();
-    },
-    async stop() {
-      lastDownMs = Infinity;
-      await server.stop();
-    },
-    async crash(signal) {
-      lastDownMs = Infinity;
-      await server.crash(signal);
-    },
-    wasDownSince: (time) => lastDownMs >= time,
   };
 }
 
