@@ -5,7 +5,7 @@ import { type Fault, inSeconds } from "./fault.js";
 
 /** Kills, aborts or restarts a server. */
 export const server: Fault = {
-  description: "kills the PostgreSQL server of the authority or of the followers, stops it at once, or restarts it",
+  description: "kills the PostgreSQL server of a node, stops it at once, or restarts it",
   unavailableReason: ({ databases }) =>
     databases.engine === "postgresql" ? undefined : "it is for servers of PostgreSQL",
   plan(chance, target) {
@@ -15,7 +15,7 @@ export const server: Fault = {
     return {
       title: `server ${verb}, back after ${inSeconds(downMs)}`,
       async run({ network: { databases } }) {
-        const postgres = databases.servers[Math.min(target, 1)]!;
+        const postgres = databases.servers[target]!;
         await (method === "restart" ? postgres.stop() : postgres.crash(method));
         await sleep(downMs);
         await startAgain(postgres);

@@ -2,7 +2,11 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type PostgresPair, startPostgresPair } from "../../../test/helpers/databases/postgres-pair.js";
-import { type EndedServer, startPostgres } from "../../../test/helpers/databases/postgres-server.js";
+import {
+  type EndedServer,
+  type PostgresServer,
+  startPostgres,
+} from "../../../test/helpers/databases/postgres-server.js";
 import type { Teardown } from "../../../test/helpers/nodes/teardown.js";
 import type { CampaignEngine } from "../settings.js";
 
@@ -14,7 +18,7 @@ export interface Databases {
   fileOf(node: number): string;
   /** Deletes all content. The node must not be running. */
   empty(node: number): Promise<void>;
-  /** PostgreSQL servers: that of the authority, and that of the followers. Empty with SQLite. */
+  /** PostgreSQL servers by node, so that a fault of one node never reaches another one. Empty with SQLite. */
   readonly servers: readonly EndedServer[];
   /** Primary and standby of the authority, with PostgreSQL. */
   readonly pair?: PostgresPair;
@@ -33,7 +37,7 @@ export function sqliteDatabases(homes: readonly string[]): Databases {
 }
 
 /**
- * Starts a primary and a standby for the authority, and a server for the followers.
+ * Starts a primary and a standby for the authority, and a server for each follower.
  *
  * @returns the reason if they cannot be started.
  */
@@ -43,21 +47,24 @@ export async function postgresDatabases(t: Teardown, count: number): Promise<Dat
     return pair;
   }
   t.teardown(() => pair.remove());
-  const server = await startPostgres();
-  if (typeof server === "string") {
-    return server;
+  const followers: PostgresServer[] = [];
+  while (followers.length < count - 1) {
+    const server = await startPostgres();
+    if (typeof server === "string") {
+      return server;
+    }
+    t.teardown(() => server.remove());
+    followers.push(server);
   }
-  t.teardown(() => server.remove());
-  const others = await Promise.all(Array.from({ length: count - 1 }, () => server.createDatabase()));
-  const urls = [pair.urls.join(","), ...others];
+  const urls = [pair.urls.join(","), ...(await Promise.all(followers.map((server) => server.createDatabase())))];
   return {
     engine: "postgresql",
     urlOf: (node) => urls[node]!,
     fileOf: () => {
       throw new Error("PostgreSQL has no file.");
     },
-    empty: (node) => server.emptyDatabase(urls[node]!),
-    servers: [pair.primary, server],
+    empty: (node) => followers[node - 1]!.emptyDatabase(urls[node]!),
+    servers: [pair.primary, ...followers],
     pair,
   };
 }
