@@ -1,8 +1,8 @@
 /** The suite longchain of the benchmark, with a short chain that has all of its parts. */
 import test from "ava";
 import { join } from "node:path";
-import { createLongChain, measureViews } from "../../tools/bench/long-chain.js";
-import { startGatehouse } from "../../tools/bench/server-process.js";
+import { createLongChain, measureViews } from "../../tools/bench/reads/long-chain.js";
+import { startGatehouse } from "../../tools/bench/servers/server-process.js";
 import { runCli } from "../helpers/nodes/run-cli.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { testUnless } from "../helpers/nodes/when.js";

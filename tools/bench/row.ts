@@ -1,5 +1,5 @@
 /** Types that the benchmarks share. */
-import type { ServerProcess } from "./server-process.js";
+import type { ServerProcess } from "./servers/server-process.js";
 
 /** Result of one measurement. */
 export interface Result {

@@ -50,6 +50,8 @@ export interface OddPeer {
   /** Streams blocks for a call. The stream ends when it returns. */
   readonly blocks?: (fromNumber: bigint, send: (block: Block | undefined) => Promise<void>) => Promise<void>;
   readonly peers?: readonly MessageInitShape<typeof KnownPeerSchema>[];
+  /** True if the peer has verified its caller before. Others are asked for a handshake again. */
+  readonly knowsCaller?: boolean;
   /** Returns the statuses of relayed transactions; by default all are pending. */
   readonly relayed?: (request: RelayTransactionsRequest) => readonly TransactionStatus[];
   /** Changes the node info in handshakes. */
@@ -99,7 +101,7 @@ export async function startOddPeer(t: Teardown, odd: OddPeer): Promise<{ readonl
     };
     return { nodeInfo: signNodeInfo(odd.key, odd.changeNodeInfo?.(fields) ?? fields), peers };
   });
-  answer(PeerService.method.exchangeStatus, () => ({ status: status(), peers }));
+  answer(PeerService.method.exchangeStatus, () => ({ status: status(), peers, knowsCaller: odd.knowsCaller ?? false }));
   answer(PeerService.method.relayTransactions, (request) => {
     const statuses = odd.relayed?.(request) ?? request.transactions.map(() => TransactionStatus.PENDING);
     return { outcomes: statuses.map((outcome) => ({ status: outcome })) };

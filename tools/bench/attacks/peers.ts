@@ -8,7 +8,7 @@ import { ControlService } from "../../../gen/gatehouse/control/v1/control_pb.js"
 import { createCertificate } from "../../../src/base/crypto/certificate.js";
 import { connectStranger, type OddPeer, startOddPeer } from "../../../test/helpers/nodes/odd-peer.js";
 import { newKey } from "../../../test/helpers/chain/keys.js";
-import { controlOf } from "../server-process.js";
+import { controlOf } from "../servers/server-process.js";
 import { type Attack, type Attacks, repeat, untilAborted } from "./attack.js";
 
 /** Eight unknown nodes that repeat handshakes, each time with another address. */

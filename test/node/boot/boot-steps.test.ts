@@ -1,0 +1,68 @@
+/** Steps of the boot: their results, failures, and those that a dormant node defers. */
+import test, { type ExecutionContext } from "ava";
+import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
+import { createBootProgress } from "../../../src/health/boot-progress.js";
+import { createSubsystems, subsystemNames } from "../../../src/health/subsystems.js";
+import { bootSteps, createBootSteps } from "../../../src/node/lifecycle/boot-steps.js";
+import { createLifecycle } from "../../../src/node/lifecycle/lifecycle.js";
+
+function setUp(t: ExecutionContext, count: number) {
+  const lifecycle = createLifecycle();
+  t.teardown(() => lifecycle.stop());
+  const subsystems = createSubsystems(Date.now);
+  const progress = createBootProgress(count, subsystems);
+  return { lifecycle, progress, subsystems, steps: createBootSteps({ lifecycle, progress, subsystems }) };
+}
+
+const fail = (): Promise<never> => Promise.reject(new Error("no"));
+
+test("each subsystem has a step", (t) => {
+  t.deepEqual(
+    subsystemNames.filter((name) => !(name in bootSteps)),
+    [],
+  );
+});
+
+test("a failure ends the boot, unless the step may fail", async (t) => {
+  const { steps, progress, subsystems } = setUp(t, 3);
+  t.is(await steps.run("database", () => 1), 1);
+  await steps.runOptional("mcp", fail);
+  t.is(subsystems.get("mcp").status, SubsystemStatus.FAILED);
+  await t.throwsAsync(steps.run("rpc", fail), { message: "no" });
+  await t.throwsAsync(steps.runOptional("main_loop", fail), { message: "no" });
+  t.like(progress.state(), { stepsReady: 1, stepsFailed: 3 });
+});
+
+test("a dormant node defers steps, and later runs them in the same order", async (t) => {
+  const { lifecycle, progress, steps, subsystems } = setUp(t, 5);
+  const ran: string[] = [];
+  lifecycle.setDormant(true);
+  await steps.runOptional("mcp", () => ran.push("mcp"));
+  await steps.run("omni", () => ran.push("omni"));
+  steps.showElsewhere("signaling");
+  await steps.runOptional("tlsnotary", () => ran.push("tlsnotary"), "not wanted");
+  await steps.runOptional("main_loop", () => ran.push("main_loop"));
+  t.deepEqual(ran, ["omni"]);
+  t.like(progress.state(), { complete: true, stepsReady: 1, stepsSkipped: 4 });
+  t.regex(subsystems.get("signaling").extra?.reason ?? "", /dormant/);
+  t.like(subsystems.get("tlsnotary"), { enabled: false, extra: { reason: "not wanted" } });
+  t.like(subsystems.get("mcp"), { enabled: true, status: SubsystemStatus.SKIPPED });
+  await steps.runDeferred();
+  t.deepEqual(ran, ["omni", "mcp", "main_loop"]);
+  t.like(progress.state(), { complete: true, stepsReady: 3, stepsSkipped: 2 });
+  t.like(subsystems.get("signaling"), { enabled: false, status: SubsystemStatus.SKIPPED });
+  t.regex(subsystems.get("signaling").extra?.reason ?? "", /Another process/);
+});
+
+test("a boot that is aborted neither waits for the running step nor starts another", async (t) => {
+  const { lifecycle, steps } = setUp(t, 2);
+  setImmediate(() => lifecycle.stop());
+  await t.throwsAsync(
+    steps.run("chain", () => new Promise(() => undefined)),
+    { message: "The node was stopped." },
+  );
+  await t.throwsAsync(
+    steps.run("peers", () => t.fail()),
+    { message: "The node was stopped." },
+  );
+});
