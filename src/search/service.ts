@@ -39,7 +39,8 @@ export interface Finders {
 /** Limit on programs for each kind of match: exact name, and part of the name. */
 const maxPrograms = 10;
 
-const numberForm = /^(0|[1-9][0-9]{0,15})$/;
+/** Matches a block number, also as pages show it, with commas between thousands. */
+const numberForm = /^(0|[1-9][0-9]{0,15}|[1-9][0-9]{0,2}(,[0-9]{3}){1,4})$/;
 
 /** Kind of each result in the API. */
 const kinds = {
@@ -78,11 +79,11 @@ export function createSearchService(find: Finders): Implementation<typeof Search
     if (query === latestKeyword) {
       return resultsOf("block", await find.block(undefined));
     }
-    return numberForm.test(query) ? resultsOf("block", await find.block(BigInt(query))) : [];
+    return numberForm.test(query) ? resultsOf("block", await find.block(BigInt(query.replaceAll(",", "")))) : [];
   }
 
   async function byForm(query: string, identity: string | undefined): Promise<Result[]> {
-    const hash = toBareHash(query);
+    const hash = toBareHash(query.replace(/^0X/, "0x"));
     if (hash !== undefined) {
       return await byHash(hash, identity);
     }

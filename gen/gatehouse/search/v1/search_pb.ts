@@ -28,9 +28,10 @@ export const file_gatehouse_search_v1_search: GenFile = /*@__PURE__*/
  */
 export type SearchRequest = Message<"gatehouse.search.v1.SearchRequest"> & {
   /**
-   * The number of a block, or latest; the hash of a block or a transaction, a
-   * public key, a commitment or a nullifier: 64 hex digits, 0x optional, and
-   * ed25519: optional before a public key; the address of a storage program;
+   * The number of a block, perhaps with commas between thousands, or latest;
+   * the hash of a block or a transaction, a public key, a commitment or a
+   * nullifier: 64 hex digits, 0x or 0X optional, and ed25519: optional before a
+   * public key; the address of a storage program;
    * its name, or a part of it in upper or lower case. Surrounding spaces are
    * ignored. 1 to 256 characters.
    *
