@@ -1,5 +1,5 @@
 /** Measures a node against bare baselines in one run, and prints ratios: `npm run bench`, `npm run bench -- --help`. */
-import { Command, InvalidArgumentError } from "commander";
+import { Argument, Command, InvalidArgumentError } from "commander";
 import { execFileSync } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
@@ -64,28 +64,28 @@ const names = Object.keys(suites);
 const { args, opts } = (() => {
   const command = new Command("bench")
     .description(
-      "Measures a node as it is shipped against bare baselines, in turns in one run. A ratio of 1 is as fast as the " +
-        "baseline, by processor time of the server for one request; requests a second depend on the load generator too.",
+      "Measures a built node against bare baselines, alternately in one run. A ratio of 1 is as fast as the baseline, by " +
+        "processor time of the server per request. Requests per second also depend on the load generator.",
     )
-    .argument("[suites...]", `what to measure: ${names.join(", ")}`, names)
-    .option("--rounds <NUMBER>", "how often to repeat each measurement; medians are shown", positive, 5)
-    .option("--seconds <NUMBER>", "length of one measurement", positive, 2)
-    .option("--programs <NUMBER>", "programs that the suites store and state load", positive, 100_000)
-    .option("--leaves <NUMBER>", "leaves that the suite tree loads", positive, 100_000)
-    .option("--blocks <NUMBER>", "blocks that the suites network and apply use", positive, 1_000)
-    .option("--chain <NUMBER>", "blocks of the chain that the suite longchain shows", positive, 100_000)
+    .addArgument(new Argument("[suites...]", `suites to run: ${names.join(", ")}`).default(names, "all"))
+    .option("--rounds <NUMBER>", "repetitions of each measurement; the output has medians", positive, 5)
+    .option("--seconds <NUMBER>", "length of a measurement", positive, 2)
+    .option("--programs <NUMBER>", "programs in the suites store and state", positive, 100_000)
+    .option("--leaves <NUMBER>", "leaves in the suite tree", positive, 100_000)
+    .option("--blocks <NUMBER>", "blocks in the suites network and apply", positive, 1_000)
+    .option("--chain <NUMBER>", "blocks in the suite longchain", positive, 100_000)
     .option(
       "--against <FOLDER>",
-      "another clone, built: the suites transports, caching and apply measure it beside this one, before and after",
+      "folder of another built clone, which the suites transports, caching and apply measure as well",
     )
-    .option("--transactions <NUMBER>", "transactions of the chain that the suite snapshot joins", positive, 20_000)
-    .option("--changes <NUMBER>", "how often the servers change places in the suite switchovers", positive, 100)
-    .option("--only <TEXT>", "of the suite hostile, the attacks whose names contain this")
-    .option("--minutes <NUMBER>", "how long the suite fuzz sends hostile transactions", positive, 1)
-    .option("--seed <NUMBER>", "what the suite fuzz makes them from", positive)
+    .option("--transactions <NUMBER>", "transactions in the suite snapshot", positive, 20_000)
+    .option("--changes <NUMBER>", "switchovers in the suite switchovers", positive, 100)
+    .option("--only <TEXT>", "attacks of the suite hostile whose names contain this text (default: all)")
+    .option("--minutes <NUMBER>", "length of the suite fuzz", positive, 1)
+    .option("--seed <NUMBER>", "seed of the suite fuzz (default: random)", positive)
     .option(
       "--compare <FILE>",
-      "set the ratios beside those of a run that was printed with --json; 1 where one has fallen",
+      "compare the ratios with the output of another run with --json; exit with code 1 if one has fallen",
     )
     .option("--json", "print the result as JSON")
     .parse();
@@ -96,7 +96,7 @@ const { args, opts } = (() => {
 })();
 
 for (const name of args.filter((each) => !names.includes(each))) {
-  process.stderr.write(`There is no suite "${name}"; there are ${names.join(", ")}.\n`);
+  process.stderr.write(`Unknown suite "${name}". Suites: ${names.join(", ")}.\n`);
   process.exit(2);
 }
 const storedRun = opts.compare === undefined ? undefined : await readRun(opts.compare);

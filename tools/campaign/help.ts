@@ -24,17 +24,17 @@ function wrap(text: string, maxWidth: number): string[] {
 }
 
 export const help = `
-Faults, of which each round makes one or two, on nodes and for as long as the
-seed draws:
+Each round injects one or two of these faults. The seed decides which, their
+nodes and their durations:
 ${formatList(faultKinds.map((kind) => [kind, faults[kind].description]))}
 
-After each round the load waits, the network must come to rest, and all that was
-acknowledged is looked for on every node. What is counted:
+After each round the load pauses until the network is at rest. Every node must
+then have all acknowledged transactions. Violations:
 ${formatList(columns.map((column) => [column, meanings[column]]))}
 
-Exit codes: 0 when nothing was found, 1 when something was, 2 when the campaign
-could not begin. A seed repeats faults and load; what a node is doing when it is
-hit is up to the machine.
+Exit codes: 0 without violations, 1 with violations, 2 if the campaign could not
+start. A seed repeats faults and load, but not the moment at which a fault hits
+a process.
 
 Examples:
   npm run campaign

@@ -16,21 +16,23 @@ import { cellsOf, tableOf, toMarkdown } from "./table.js";
 
 const opts = new Command("campaign")
   .description(
-    "Runs an authority and two followers as real processes over wires that break, loads them with transactions, makes one " +
-      "fault after the other, and says what was lost, doubled, torn, out of order, stuck, served wrong, or crashed.",
+    "Injects faults into a network of an authority and two followers under load, and checks that no acknowledged " +
+      "transaction is lost, doubled or torn, and that no node is stuck, serves wrong data or crashes.",
   )
-  .option("--minutes <NUMBER>", "how long faults are made", positive, 2)
-  .option("--seed <NUMBER>", "what faults and load follow from; drawn and shown when left out", positiveInteger)
+  .option("--minutes <NUMBER>", "time during which faults start", positive, 2)
+  .option("--seed <NUMBER>", "seed of faults and load (default: random, printed at start)", positiveInteger)
   .addOption(
-    new Option("--database <ENGINE>", "database of the nodes").choices(["sqlite", "postgresql"]).default("sqlite"),
+    new Option("--database <ENGINE>", "database engine of the nodes")
+      .choices(["sqlite", "postgresql"])
+      .default("sqlite"),
   )
-  .option("--faults <KINDS>", "kinds of faults, with commas; all that can be made when left out", kindsOf)
-  .option("--rate <NUMBER>", "transactions a second", positive, 20)
-  .option("--rest <SECONDS>", "how long the network may take to come to rest, beside what it catches up", positive, 90)
-  .option("--rounds <NUMBER>", "most rounds, whatever the time", positiveInteger)
+  .option("--faults <KINDS>", "kinds of faults, separated by commas (default: all that are possible)", kindsOf)
+  .option("--rate <NUMBER>", "transactions per second", positive, 20)
+  .option("--rest <SECONDS>", "limit in seconds until the network is at rest while no node catches up", positive, 90)
+  .option("--rounds <NUMBER>", "limit on rounds, in addition to the time (default: none)", positiveInteger)
   .option("--json", "print the result as JSON")
-  .option("--report <FILE>", "write the report there, in Markdown")
-  .option("--keep", "leave the data directories of the nodes where they are, and say where")
+  .option("--report <FILE>", "write a report in Markdown to this file")
+  .option("--keep", "keep the data directories of the nodes, and print their path")
   .addHelpText("after", help)
   .parse()
   .opts<{
@@ -62,7 +64,7 @@ try {
   await printResult(result);
   await finish(result.findings.length > 0 || result.endedEarly !== undefined ? 1 : 0);
 } catch (error) {
-  log(`The campaign cannot go on: ${errorMessage(error)}`);
+  log(`The campaign cannot continue: ${errorMessage(error)}`);
   await finish(2);
 }
 
@@ -122,7 +124,7 @@ function kindsOf(text: string): FaultKind[] {
   return text.split(",").map((name) => {
     const kind = faultKinds.find((known) => known === name.trim());
     if (kind === undefined) {
-      throw new InvalidArgumentError(`There is no fault "${name}"; there are ${faultKinds.join(", ")}.`);
+      throw new InvalidArgumentError(`Unknown fault "${name}". Faults: ${faultKinds.join(", ")}.`);
     }
     return kind;
   });

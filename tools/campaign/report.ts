@@ -30,16 +30,16 @@ export function writeReport(result: CampaignResult, run: RunInfo): string {
       `- ${(seconds / 60).toFixed(1)} minutes, ${rounds.length} rounds of faults; Node.js ${run.node}, ${run.cores} cores, ${run.cpu}`,
       `- ${counts.sent} transactions sent, ${counts.taken} acknowledged, ${counts.included} in ${counts.blocks} blocks, ${counts.rejected} rejected`,
       `- \`/health\` outside of faults: ${latencies(calm)}`,
-      ...(endedEarly === undefined ? [] : [`- **It ended early.** ${endedEarly}`]),
+      ...(endedEarly === undefined ? [] : [`- **The campaign ended early.** ${endedEarly}`]),
     ].join("\n"),
-    "## What was found",
+    "## Violations by fault",
     toMarkdown(cellsOf(tableOf(result))),
     [
       ...columns.map((column) => `- **${column}**: ${meanings[column]}.`),
-      "- **rest**: from the end of the faults until the network was at rest.",
-      "- **/health p99**: of the nodes to which nothing was done, while it was done to others.",
+      "- **rest**: time from the end of the faults until the network was at rest.",
+      "- **/health p99**: latency of the other nodes during the fault.",
     ].join("\n"),
-    ...(skippedLines.length === 0 ? [] : ["Faults that were left out:", skippedLines.join("\n")]),
+    ...(skippedLines.length === 0 ? [] : ["Impossible faults on this machine:", skippedLines.join("\n")]),
     "## Findings",
     findings.length === 0
       ? "None."
@@ -56,13 +56,13 @@ export function writeReport(result: CampaignResult, run: RunInfo): string {
 
 function describeRound({ number, faults, restMs, said, others }: Round): string {
   const faultTitles = faults.map(({ node, title }) => `${node}: ${title}`).join("; ");
-  const statusLines = Object.entries(said).map(([node, counts]) => `  - ${node} said ${counts || "nothing"}`);
+  const statusLines = Object.entries(said).map(([node, counts]) => `  - ${node} responded: ${counts || "nothing"}`);
   const rest = `at rest after ${(restMs / 1000).toFixed(1)} s; the others' \`/health\` ${latencies(others)}`;
   return [`- ${number}. ${faultTitles}; ${rest}`, ...statusLines].join("\n");
 }
 
 function latencies({ ascendingMs: { length: count }, p50Ms, p99Ms }: Latencies): string {
-  return count === 0 ? "was not asked" : `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms of ${count}`;
+  return count === 0 ? "not measured" : `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms of ${count}`;
 }
 
 /** Joins the lines of a text, which may contain output of a process, and truncates it to 600 characters. */

@@ -8,7 +8,7 @@ import { restartNode, type Fault, inSeconds, type Stage } from "./fault.js";
 
 /** Fills the disk of a node for some seconds. */
 export const disk: Fault = {
-  description: "fills a node's disk for 2 to 10 s: what makes a file longer fails, or every write",
+  description: "fills a node's disk for 2 to 10 s: writes that make a file longer fail, or all writes",
   unavailableReason: ({ disk }) => disk.unavailableReason,
   plan(chance) {
     const forMs = 2_000 + chance.below(8_000);
@@ -27,9 +27,9 @@ export const disk: Fault = {
 /** Corrupts bytes of a database file. */
 export const corrupt: Fault = {
   description:
-    "flips bytes of a follower's file, running or stopped: it may fail, and serves nothing that is wrong; then it joins anew",
+    "flips bytes of the database file of a running or stopped follower, which may fail but not serve wrong data; then empties the database",
   targets: [1, 2],
-  unavailableReason: ({ databases }) => (databases.engine === "sqlite" ? undefined : "it is for files of SQLite"),
+  unavailableReason: ({ databases }) => (databases.engine === "sqlite" ? undefined : "it requires SQLite"),
   plan(chance, target) {
     const [isRunning, seed, count] = [chance.below(2) === 0, chance.below(1_000_000), 4 + chance.below(40)];
     return {
@@ -85,7 +85,8 @@ async function readAll({ client, model }: Stage, node: CampaignNode): Promise<vo
 /** Simulates power loss: kills nodes, and undoes writes that were not synced. */
 export const power: Fault = {
   isAlone: true,
-  description: "cuts the power of a node, or of all: killed, and what was not synced is not on the disk, or some of it",
+  description:
+    "cuts the power of a node, or of all nodes: kills it, and undoes all or some of the writes that were not synced",
   unavailableReason: ({ disk }) => disk.unavailableReason,
   plan(chance) {
     const [isAll, seed, downMs] = [chance.below(4) === 0, chance.below(1_000_000), chance.below(2_000)];

@@ -20,7 +20,7 @@ function drawLinks(chance: Chance, target: number) {
 
 /** Interrupts links, or slows them down. */
 export const cut: Fault = {
-  description: "cuts wires of a node for 2 to 10 s, or makes them slow (0.1 to 1 s for each piece)",
+  description: "cuts connections of a node for 2 to 10 s, or delays each packet by 0.1 to 1 s",
   unavailableReason: onLinux,
   plan(chance, target) {
     const { name, of } = drawLinks(chance, target);
@@ -43,8 +43,7 @@ export const cut: Fault = {
 
 /** Simulates packet loss: links are silent, or delay packets and close connections. */
 export const loss: Fault = {
-  description:
-    "lets wires lose what is sent: silent for 2 to 12 s, or pieces that come late and connections that break",
+  description: "silences connections of a node for 2 to 12 s, or delays packets and resets connections at random",
   unavailableReason: onLinux,
   plan(chance, target) {
     const { name, of } = drawLinks(chance, target);

@@ -18,7 +18,7 @@ function createRestartFault({ kind, description, downMs: choose, end }: RestartF
     plan(chance) {
       const downMs = chance.pick(choose(chance.below(5_000)));
       return {
-        title: `${kind}, started again after ${inSeconds(downMs)}`,
+        title: `${kind}, restarted after ${inSeconds(downMs)}`,
         async run(stage, node) {
           await end(stage, node);
           await sleep(downMs);
@@ -32,7 +32,7 @@ function createRestartFault({ kind, description, downMs: choose, end }: RestartF
 /** Kills a node with SIGKILL. */
 export const kill = createRestartFault({
   kind: "kill",
-  description: "kills a node (SIGKILL) and starts it again, at once or after up to 5 s",
+  description: "kills a node (SIGKILL) and restarts it, at once or after up to 5 s",
   downMs: (someMs) => [0, 0, someMs],
   async end(_, node) {
     await node.end("SIGKILL");
@@ -42,7 +42,7 @@ export const kill = createRestartFault({
 /** Stops a node with SIGTERM. */
 export const stop = createRestartFault({
   kind: "stop",
-  description: "stops a node (SIGTERM), which must end with 0, and starts it again",
+  description: "stops a node (SIGTERM), which must end with code 0, and restarts it",
   downMs: (someMs) => [0, someMs],
   async end({ model }, node) {
     const code = await node.end("SIGTERM");
@@ -70,7 +70,8 @@ export const pause: Fault = {
 
 /** Empties the database of a follower, which synchronizes from the start. */
 export const join: Fault = {
-  description: "takes a follower's database away; it joins anew, and is killed now and then while it does",
+  description:
+    "empties the database of a follower, which synchronizes from the start, and sometimes kills it meanwhile",
   targets: [1, 2],
   plan(chance, target) {
     const killedAfterMs = chance.pick([undefined, 100 + chance.below(2_000)]);
@@ -94,7 +95,7 @@ export const join: Fault = {
 
 /** Shifts the clock of a node for some seconds. */
 export const clock: Fault = {
-  description: "lets a node's clock jump, by up to 4 minutes forward or back, and mends it after 2 to 10 s",
+  description: "sets a node's clock up to 4 minutes forward or back for 2 to 10 s",
   plan(chance) {
     const jumpMs = chance.pick([1, -1]) * (1_000 + chance.below(239_000));
     const forMs = 2_000 + chance.below(8_000);

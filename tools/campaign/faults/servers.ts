@@ -5,13 +5,12 @@ import { type Fault, inSeconds } from "./fault.js";
 
 /** Kills, aborts or restarts a server. */
 export const server: Fault = {
-  description: "kills the PostgreSQL server of a node, stops it at once, or restarts it",
-  unavailableReason: ({ databases }) =>
-    databases.engine === "postgresql" ? undefined : "it is for servers of PostgreSQL",
+  description: "kills, aborts or restarts the PostgreSQL server of a node",
+  unavailableReason: ({ databases }) => (databases.engine === "postgresql" ? undefined : "it requires PostgreSQL"),
   plan(chance, target) {
     const method = chance.pick(["SIGKILL", "SIGQUIT", "restart"] as const);
     const downMs = chance.pick([0, chance.below(6_000)]);
-    const verb = { SIGKILL: "killed", SIGQUIT: "stopped at once", restart: "restarted" }[method];
+    const verb = { SIGKILL: "killed", SIGQUIT: "aborted", restart: "restarted" }[method];
     return {
       title: `server ${verb}, back after ${inSeconds(downMs)}`,
       async run({ network: { databases } }) {
@@ -41,7 +40,7 @@ async function startAgain(postgres: EndedServer): Promise<void> {
 
 /** Ends the primary, and promotes the standby. */
 export const switchover: Fault = {
-  description: "ends the authority's PostgreSQL server in one of three ways, and has its standby take its place",
+  description: "stops, aborts or kills the primary PostgreSQL server of the authority, and promotes its standby",
   targets: [0],
   unavailableReason: ({ databases }) =>
     databases.pair === undefined ? "the authority's database has no standby" : undefined,

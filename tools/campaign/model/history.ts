@@ -8,15 +8,16 @@ export type Column = (typeof columns)[number];
 /** Explanations of the kinds of errors, for the report. */
 export const meanings: Readonly<Record<Column, string>> = {
   lost:
-    "acknowledged, and neither in a block, nor rejected for a reason that holds, nor waiting; or told to be in a block, " +
-    "and in none; or a head that went back",
-  doubled: "a transaction in two blocks, or two blocks of one number, from whichever node and whenever they were seen",
-  torn: "a block without its effects, or effects without their block; nodes of one head whose states differ",
-  "out of order": "of one sender and given to one node in their order, and rejected since a later one was in a block",
+    "an acknowledged transaction is neither in a block, nor rejected for a valid reason, nor pending; a node named a " +
+    "block that does not have it; or a node's head went back",
+  doubled: "a transaction is in two blocks, or two blocks have one number, on any nodes at any time",
+  torn: "a block without its effects, effects without their block, or nodes with equal heads and different state",
+  "out of order":
+    "a sender's transactions went to one node in order, and one was rejected because a later one was in a block",
   stuck:
-    "the network did not come to rest: all heads equal, all nodes accepting, nothing waiting; and who was behind did not go on",
-  "served wrong": "an answer that is contradicted by what was acknowledged, or by blocks that the node had",
-  crashed: "a process that ended by itself, or did not end well when it was asked to",
+    "the network is not at rest (equal heads, all nodes accepting, nothing pending), and the node that is behind makes no progress",
+  "served wrong": "a response contradicts an acknowledgment, or a block that the node had",
+  crashed: "a process ended by itself, or not with code 0 when it was stopped",
 };
 
 /** Error that the campaign found. */
