@@ -115,13 +115,8 @@ const folders = [
   ...within("base", { ".": "crypto", crypto: "caches|errors|files", limits: "caches", logging: "async|errors|limits" }),
   ...within("db", {
     ".": "postgresql|queries|sqlite",
-    copies: "migrations|queries|rows|sqlite",
-    migrations: "queries|rows",
     "(postgresql|rows|sqlite)": "queries",
   }),
-  allow("db/copies/", "db/open\\.ts$"),
-  // A step that checks and repacks the nodes of the commitment tree.
-  allow("db/migrations/", "zk/(node-store|poseidon)\\.ts$"),
   ...within("chain", {
     ".": "blocks|mempool|transactions|writer",
     writer: "blocks|mempool|transactions",
@@ -139,9 +134,10 @@ const folders = [
     ".": "chain|data|lifecycle|network|serving",
     serving: "chain|data|lifecycle|network",
     network: "chain|lifecycle",
-    data: "chain|lifecycle",
-    chain: "lifecycle",
+    data: "chain|lifecycle|migrations",
+    chain: "lifecycle|migrations",
   }),
+  allow("node/data/[^/]+$", "node/data/copies/"),
 ];
 const commandLine = [
   // Files that find and run commands, and commands without a folder of their own.
@@ -174,7 +170,7 @@ const restricted = {
   // sqlite3 is archived upstream, so only two files depend on it.
   "(@types/)?sqlite3": "db/sqlite/sqlite(-connections)?\\.ts$",
   "(@types/)?pg": "db/postgresql/postgresql\\.ts$",
-  knex: "db/",
+  knex: "(db|node/migrations)/",
   commander: "cli/",
   "prom-client": "metrics/",
   "@opentelemetry/": "metrics/",

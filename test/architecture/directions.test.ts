@@ -68,6 +68,7 @@ const forbiddenImports: readonly ForbiddenImport[] = [
   unlisted("db → the driver of SQLite", "db/plant-driver.ts", "sqlite3"),
   unlisted("a feature → node", "metrics/plant.ts", "../node/lifecycle/clock.js"),
   unlisted("base → db", "base/plant.ts", "../db/rows/batch.js"),
+  unlisted("db → a feature", "db/plant-feature.ts", "../zk/poseidon.js"),
   unlisted("a module of the command line → commands of another", "cli/doctor/plant.ts", "../data/database.js"),
   unlisted("cli → the part of the client that calls nodes", "cli/plant.ts", "../../client/src/gatehouse.js"),
   unlisted("client → the node except signed messages", "../client/src/plant.ts", "../../src/base/crypto/hash.js"),

@@ -10,7 +10,7 @@ import { ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { openDatabase } from "../../src/db/open.js";
-import { migrate } from "../../src/db/migrations/migrate.js";
+import { migrate } from "../../src/node/migrations/migrate.js";
 import { authorityDirectory, startTestNode } from "../helpers/nodes/start-node.js";
 import { chainClient, newProgram } from "../helpers/chain/submit.js";
 import { openChain } from "../helpers/chain/chain.js";

@@ -7,7 +7,7 @@ import { createFence, noFence } from "../../src/chain/writer/fence-store.js";
 import { FencedError } from "../../src/chain/blocks/store-types.js";
 import { createWriterLeaseStore } from "../../src/chain/writer/writer-lease-store.js";
 import type { Database } from "../../src/db/queries/database.js";
-import { migrate } from "../../src/db/migrations/migrate.js";
+import { migrate } from "../../src/node/migrations/migrate.js";
 import { openDatabase } from "../../src/db/open.js";
 import { stateIn } from "../../src/node/chain/transaction-executor.js";
 import { openParts } from "../helpers/chain/chain.js";

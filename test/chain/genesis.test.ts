@@ -7,8 +7,8 @@ import { seedDatabase } from "../helpers/chain/seed.js";
 import { startTestNode } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
-import { hasTable } from "../../src/db/migrations/migrate.js";
-import { firstStep } from "../../src/db/migrations/migrations.js";
+import { hasTable } from "../../src/node/migrations/migrate.js";
+import { firstStep } from "../../src/node/migrations/migrations.js";
 import { openDatabase } from "../../src/db/open.js";
 import { StartError } from "../../src/base/errors/start-error.js";
 

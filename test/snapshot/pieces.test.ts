@@ -12,7 +12,7 @@ import { listHeaders } from "../../src/chain/blocks/header-store.js";
 import { decodeHeader } from "../../src/chain/transactions/transaction.js";
 import type { Database } from "../../src/db/queries/database.js";
 import type { Engine } from "../../src/db/queries/dialects.js";
-import { migrate } from "../../src/db/migrations/migrate.js";
+import { migrate } from "../../src/node/migrations/migrate.js";
 import { openDatabase, openForReading } from "../../src/db/open.js";
 import { createSnapshotTarget } from "../../src/node/network/snapshot-target.js";
 import { writeSnapshot } from "../../src/node/chain/snapshots.js";

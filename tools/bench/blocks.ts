@@ -5,7 +5,7 @@ import type { Block } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { nodeKeyPath } from "../../src/base/crypto/node-key.js";
 import type { Chain } from "../../src/chain/chain.js";
 import type { Database } from "../../src/db/queries/database.js";
-import { migrate } from "../../src/db/migrations/migrate.js";
+import { migrate } from "../../src/node/migrations/migrate.js";
 import { openDatabase } from "../../src/db/open.js";
 import { type ChainSettings, openChain } from "../../test/helpers/chain/chain.js";
 import { genesisOf, testKey, writeKey } from "../../test/helpers/chain/keys.js";

@@ -5,7 +5,7 @@ import { createFence, type Fence } from "../../chain/writer/fence-store.js";
 import { FencedError } from "../../chain/blocks/store-types.js";
 import { describeHolder, forgetHolder, acquireLease } from "../../chain/writer/writer-lease.js";
 import { createWriterLeaseStore, type HeldLease, leaseMs } from "../../chain/writer/writer-lease-store.js";
-import { migrate } from "../../db/migrations/migrate.js";
+import { migrate } from "../migrations/migrate.js";
 import type { Database } from "../../db/queries/database.js";
 import type { SharedSubsystem } from "../../health/subsystems.js";
 import { untilDatabaseResponds } from "../lifecycle/database-wait.js";

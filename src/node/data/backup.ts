@@ -16,7 +16,7 @@ import { version } from "../../base/version.js";
 import type { Config } from "../../config/config.js";
 import { findFile } from "../../config/data-dir-files.js";
 import { fileOf, mempoolSuffix } from "../../db/open.js";
-import { type OnBackupProgress, removeAuxiliaryFiles, backupDatabase } from "../../db/copies/online-backup.js";
+import { type OnBackupProgress, removeAuxiliaryFiles, backupDatabase } from "./copies/online-backup.js";
 import { describeDatabase } from "./saved-database.js";
 
 export const backupNames = {

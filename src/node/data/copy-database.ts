@@ -4,11 +4,11 @@ import { createBlockStore } from "../../chain/blocks/block-store.js";
 import { readStoredGenesis } from "../../chain/blocks/genesis.js";
 import { describeHolder, isHeld } from "../../chain/writer/writer-lease.js";
 import { readLease } from "../../chain/writer/writer-lease-store.js";
-import { type CopyOutcome, copyDatabase, type CopyDeps } from "../../db/copies/copy.js";
+import { type CopyOutcome, copyDatabase, type CopyDeps } from "./copies/copy.js";
 import type { Database } from "../../db/queries/database.js";
-import { checkSchema } from "../../db/migrations/migrate.js";
+import { checkSchema } from "../migrations/migrate.js";
 import { isMissing, describeDatabase, withDatabase, withSource } from "../../db/open.js";
-import { rejectUnfinishedCopy } from "../../db/copies/copy-progress.js";
+import { rejectUnfinishedCopy } from "./copies/copy-progress.js";
 
 /**
  * Copies a database. `from` and `to` are URLs in the form of --database. Throws StartError, DatabaseError with a

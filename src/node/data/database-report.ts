@@ -2,7 +2,7 @@
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import { type Genesis, readStoredGenesis } from "../../chain/blocks/genesis.js";
 import { readLease, type StoredLease } from "../../chain/writer/writer-lease-store.js";
-import { checkChainSchema } from "../../db/migrations/migrate.js";
+import { checkChainSchema } from "../migrations/migrate.js";
 import { openForReading } from "../../db/open.js";
 import { hasPrivatePrograms } from "../../storage/stores/program-list-store.js";
 

@@ -3,9 +3,9 @@ import { createBlockStore } from "../../chain/blocks/block-store.js";
 import { readStoredGenesis } from "../../chain/blocks/genesis.js";
 import { readLease } from "../../chain/writer/writer-lease-store.js";
 import { StartError } from "../../base/errors/start-error.js";
-import { checkChainSchema } from "../../db/migrations/migrate.js";
+import { checkChainSchema } from "../migrations/migrate.js";
 import { openForReading } from "../../db/open.js";
-import { rejectUnfinishedCopy } from "../../db/copies/copy-progress.js";
+import { rejectUnfinishedCopy } from "./copies/copy-progress.js";
 import { loadPeers } from "../../peers/address-book/peer-store.js";
 
 export type SavedDatabase = Awaited<ReturnType<typeof describeDatabase>>;

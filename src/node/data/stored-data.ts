@@ -2,9 +2,9 @@
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import { readStoredGenesis } from "../../chain/blocks/genesis.js";
 import { DatabaseError } from "../../db/queries/database.js";
-import { checkChainSchema } from "../../db/migrations/migrate.js";
+import { checkChainSchema } from "../migrations/migrate.js";
 import { openForReading } from "../../db/open.js";
-import { rejectUnfinishedCopy } from "../../db/copies/copy-progress.js";
+import { rejectUnfinishedCopy } from "./copies/copy-progress.js";
 import { readSync } from "../../snapshot/sync-store.js";
 import { verifyAll } from "./verify-data.js";
 

@@ -1,7 +1,7 @@
 /** Blocks with data of every kind, such as hostile transactions, and large documents with many changes. */
 import type { Block, Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { openDatabase } from "../../../src/db/open.js";
-import { migrate } from "../../../src/db/migrations/migrate.js";
+import { migrate } from "../../../src/node/migrations/migrate.js";
 import { sha256 } from "../../../src/base/crypto/hash.js";
 import { programAddress } from "../../../src/storage/changes/write.js";
 import { createTreeStore } from "../../../src/zk/tree-store.js";

@@ -8,7 +8,7 @@ import { signBlock, type VerifiedTransaction, verifyTransaction } from "../../..
 import type { Database, Queries } from "../../../src/db/queries/database.js";
 import { openDatabase } from "../../../src/db/open.js";
 import { hashDocumentRow, hashFieldRow, hashProgramEntry, hashProgramRest } from "../../../src/db/rows/row-hashes.js";
-import { migrate } from "../../../src/db/migrations/migrate.js";
+import { migrate } from "../../../src/node/migrations/migrate.js";
 import { createStateTreeChanges } from "../../../src/state/state-tree-store.js";
 import { readLeaves } from "../../../src/storage/stores/program-state-store.js";
 import { addProgramTables } from "../../../src/storage/stores/program-tables-store.js";

@@ -1,7 +1,7 @@
 /** A stored chain with data of every kind, and the paths that read it. */
 import { AccessMode } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { openDatabase } from "../../../src/db/open.js";
-import { migrate } from "../../../src/db/migrations/migrate.js";
+import { migrate } from "../../../src/node/migrations/migrate.js";
 import { createChainStore } from "../../../src/chain/chain-store.js";
 import { stateIn } from "../../../src/node/chain/transaction-executor.js";
 import { programAddress } from "../../../src/storage/changes/write.js";

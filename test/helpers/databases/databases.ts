@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Database } from "../../../src/db/queries/database.js";
 import type { Engine } from "../../../src/db/queries/dialects.js";
 import { openDatabase } from "../../../src/db/open.js";
-import { migrate } from "../../../src/db/migrations/migrate.js";
+import { migrate } from "../../../src/node/migrations/migrate.js";
 import { sharedPostgres } from "./postgres-server.js";
 import { type Teardown, temporaryDirectory } from "../nodes/teardown.js";
 import { testUnless } from "../nodes/when.js";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Block } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { StatusSchema } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import { openDatabase } from "../../../src/db/open.js";
-import { migrate } from "../../../src/db/migrations/migrate.js";
+import { migrate } from "../../../src/node/migrations/migrate.js";
 import { sha256 } from "../../../src/base/crypto/hash.js";
 import { createPublic, signTransaction } from "../chain/transactions.js";
 import { openChain } from "../chain/chain.js";

@@ -5,7 +5,7 @@ import { AccessMode } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { startProgress } from "../../../src/cli/terminal/progress.js";
 import { submitChange } from "../../../src/cli/transactions/submit.js";
 import { openDatabase } from "../../../src/db/open.js";
-import { migrate } from "../../../src/db/migrations/migrate.js";
+import { migrate } from "../../../src/node/migrations/migrate.js";
 import { fillRowHashes } from "../../../test/helpers/databases/fill-row-hashes.js";
 import type { Database } from "../../../src/db/queries/database.js";
 import { loadNodeKey, type NodeKey, nodeKeyPath } from "../../../src/base/crypto/node-key.js";

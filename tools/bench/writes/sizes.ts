@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { Chain } from "../../../src/chain/chain.js";
 import type { Database } from "../../../src/db/queries/database.js";
-import { migrate } from "../../../src/db/migrations/migrate.js";
+import { migrate } from "../../../src/node/migrations/migrate.js";
 import { openDatabase } from "../../../src/db/open.js";
 import { programAddress } from "../../../src/storage/changes/write.js";
 import { toHex } from "../../../src/zk/poseidon.js";

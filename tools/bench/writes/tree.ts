@@ -11,7 +11,7 @@ import { verifyTransaction, signBlock } from "../../../src/chain/transactions/tr
 import { startProgress } from "../../../src/cli/terminal/progress.js";
 import type { Database } from "../../../src/db/queries/database.js";
 import { openDatabase } from "../../../src/db/open.js";
-import { migrate } from "../../../src/db/migrations/migrate.js";
+import { migrate } from "../../../src/node/migrations/migrate.js";
 import { fillRowHashes } from "../../../test/helpers/databases/fill-row-hashes.js";
 import { fromHex32 } from "../../../src/base/crypto/hash.js";
 import type { Leaf } from "../../../src/tree/path.js";

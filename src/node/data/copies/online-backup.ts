@@ -1,11 +1,11 @@
 /** Backs up a database to SQLite files while a node may write to it. */
 import { rm, stat } from "node:fs/promises";
-import { ensurePrivateFile } from "../../base/files/private-files.js";
-import { startPeriodicTask } from "../../base/async/periodic-task.js";
-import { syncFile } from "../../base/files/sync-path.js";
+import { ensurePrivateFile } from "../../../base/files/private-files.js";
+import { startPeriodicTask } from "../../../base/async/periodic-task.js";
+import { syncFile } from "../../../base/files/sync-path.js";
 import { copyDatabase } from "./copy.js";
-import { fileOf, mempoolSuffix, withDatabase } from "../open.js";
-import { explainSqlite, openSqliteForReading } from "../sqlite/sqlite.js";
+import { fileOf, mempoolSuffix, withDatabase } from "../../../db/open.js";
+import { explainSqlite, openSqliteForReading } from "../../../db/sqlite/sqlite.js";
 
 export type OnBackupProgress = (unit: "MiB" | "rows", done: number, total: number) => void;
 

@@ -2,8 +2,8 @@
  * Table that exists while a database is being copied into. It stores the progress, and prevents a node from using the
  * copy.
  */
-import { type Database, DatabaseError, type DatabasePart, type Queries } from "../queries/database.js";
-import { hasTable } from "../migrations/migrate.js";
+import { type Database, DatabaseError, type DatabasePart, type Queries } from "../../../db/queries/database.js";
+import { hasTable } from "../../migrations/migrate.js";
 import type { EncodedKey } from "./row-scan.js";
 
 const table = "unfinished_copy";

@@ -3,10 +3,10 @@
  * that an interrupted copy can resume.
  */
 import { chainTables, type CopiedTable, mempoolTables } from "./copied-tables.js";
-import { inChunks } from "../rows/chunks.js";
-import { type Database, DatabaseError, type DatabasePart, type Queries } from "../queries/database.js";
-import { withSnapshotReads } from "../queries/queries.js";
-import { isPrepared, migrate } from "../migrations/migrate.js";
+import { inChunks } from "../../../db/rows/chunks.js";
+import { type Database, DatabaseError, type DatabasePart, type Queries } from "../../../db/queries/database.js";
+import { withSnapshotReads } from "../../../db/queries/queries.js";
+import { isPrepared, migrate } from "../../migrations/migrate.js";
 import { keyOf, normalize, type Row, RowsDigest, scanRows } from "./row-scan.js";
 import { startCopy, type CopyState, endCopy, isUnfinishedCopy, readStates, saveState } from "./copy-progress.js";
 

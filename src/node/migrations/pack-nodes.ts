@@ -1,6 +1,6 @@
 /** Packs the nodes of the commitment tree, which had a row each, into tree pages. */
 import { yieldToEventLoop } from "../../base/async/yielding.js";
-import type { Queries } from "../queries/database.js";
+import type { Queries } from "../../db/queries/database.js";
 
 const levelSize = 2 ** 21;
 

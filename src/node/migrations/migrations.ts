@@ -5,9 +5,9 @@
  * contain any character, also NUL, which no text column of PostgreSQL accepts.
  */
 import type { Knex } from "knex";
-import { hashRootRow } from "../rows/row-hashes.js";
-import type { Queries, Query, QueryBuilder } from "../queries/database.js";
-import type { SchemaDialect } from "../queries/dialects.js";
+import { hashRootRow } from "../../db/rows/row-hashes.js";
+import type { Queries, Query, QueryBuilder } from "../../db/queries/database.js";
+import type { SchemaDialect } from "../../db/queries/dialects.js";
 import { packNodes } from "./pack-nodes.js";
 
 export interface Migration {

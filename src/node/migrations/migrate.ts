@@ -1,5 +1,11 @@
 /** Brings a database to the schema of this version at boot: forward only, in one transaction. */
-import { type Database, DatabaseError, type DatabasePart, type Queries, type Query } from "../queries/database.js";
+import {
+  type Database,
+  DatabaseError,
+  type DatabasePart,
+  type Queries,
+  type Query,
+} from "../../db/queries/database.js";
 import { firstStep, mempoolMigrations, type Migration, migrations } from "./migrations.js";
 
 /** Steps of a part of the database, and the table that records those that ran. */

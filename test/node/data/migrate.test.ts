@@ -1,21 +1,21 @@
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { DatabaseError } from "../../src/db/queries/database.js";
-import { openDatabase } from "../../src/db/open.js";
-import { hasTable, migrate } from "../../src/db/migrations/migrate.js";
-import { firstStep, migrations } from "../../src/db/migrations/migrations.js";
-import { insertRows } from "../../src/db/rows/bulk-changes.js";
-import type { PageRow } from "../../src/tree/page-store.js";
-import { growTree } from "../../src/zk/fold.js";
-import { nodeIn } from "../../src/zk/node-store.js";
-import { toHex } from "../../src/zk/poseidon.js";
-import { createTreeChanges } from "../../src/zk/tree-store.js";
-import { inlinePool } from "../helpers/chain/chain.js";
-import { prepareEngines } from "../helpers/databases/databases.js";
-import { StartError } from "../../src/base/errors/start-error.js";
-import { startTestNode } from "../helpers/nodes/start-node.js";
-import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { DatabaseError } from "../../../src/db/queries/database.js";
+import { openDatabase } from "../../../src/db/open.js";
+import { hasTable, migrate } from "../../../src/node/migrations/migrate.js";
+import { firstStep, migrations } from "../../../src/node/migrations/migrations.js";
+import { insertRows } from "../../../src/db/rows/bulk-changes.js";
+import type { PageRow } from "../../../src/tree/page-store.js";
+import { growTree } from "../../../src/zk/fold.js";
+import { nodeIn } from "../../../src/zk/node-store.js";
+import { toHex } from "../../../src/zk/poseidon.js";
+import { createTreeChanges } from "../../../src/zk/tree-store.js";
+import { inlinePool } from "../../helpers/chain/chain.js";
+import { prepareEngines } from "../../helpers/databases/databases.js";
+import { StartError } from "../../../src/base/errors/start-error.js";
+import { startTestNode } from "../../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
 
 const engines = await prepareEngines();
 

@@ -1,7 +1,7 @@
 /** Scans the rows of a table in key order, in pages of about the same size in bytes. */
 import { hash } from "node:crypto";
 import type { CopiedTable } from "./copied-tables.js";
-import type { Queries } from "../queries/database.js";
+import type { Queries } from "../../../db/queries/database.js";
 
 export type RowValue = string | number | boolean | Buffer | null;
 export type Row = Readonly<Record<string, RowValue>>;
