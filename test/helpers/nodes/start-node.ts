@@ -5,7 +5,6 @@ import test from "ava";
 import { connect } from "node:net";
 import { join, resolve } from "node:path";
 import { loadConfig } from "../../../src/config/config.js";
-import { defaultOverload } from "../../../src/edge/concurrency.js";
 import { ProcessErrors } from "../../../src/health/process-errors.js";
 import { type RunningNode, startNode, type StartOptions } from "../../../src/node/node.js";
 import { fileTeardown, type Teardown, temporaryDirectory } from "./teardown.js";
@@ -14,6 +13,7 @@ import { genesisOf, type TestKey, testKey, writeKey } from "../chain/keys.js";
 import { askJson } from "../wire/plain-client.js";
 import { until } from "./until.js";
 import { run } from "../process/programs.js";
+import { noLagLimit } from "./edge-server.js";
 
 /** The sample genesis. */
 export const sampleGenesis = resolve("examples/genesis.json");
@@ -44,9 +44,6 @@ export function sharedTestNode(flags: Readonly<Record<string, string | boolean>>
     },
   };
 }
-
-/** Overload limits without a maximum event-loop lag, because a busy test machine always lags. */
-const noLagLimit = { ...defaultOverload, maxLagMs: Infinity };
 
 /**
  * Starts a node with these flags, by default on port 0 of 127.0.0.1 and with --recover. It is stopped after the test.
