@@ -65,7 +65,7 @@ async function listenerOf(kind: FrontKind, { answers, headers }: FrontAnswers): 
   const message = fromBinary(GetVersionResponseSchema, answers["version"]!);
   const routes = (router: ConnectRouter) => router.service(InfoService, { getVersion: () => message });
   if (kind === "express" || kind === "connect-express") {
-    const app = express().disable("etag");
+    const app = express().disable("etag").disable("x-powered-by");
     plain.forEach(([path, bytes]) => {
       const value = json(bytes);
       app.get(path, (_request, response) => void response.set(headers).json(value));
