@@ -50,7 +50,10 @@ function createReadCache<Value extends object>(find: (key: string) => Promise<Va
       admission.find(
         key,
         () => find(key),
-        (value) => cache.set(key, makeImmutable(value)),
+        (value) => {
+          cache.set(key, makeImmutable(value));
+          return value;
+        },
       ),
     /** Removes one key, or every key if none is given. Call it once the change is in the database. */
     invalidate(key?: string) {

@@ -1,4 +1,5 @@
 import test from "ava";
+import { isImmutable } from "../../src/base/caches/immutable.js";
 import { createProgramCache } from "../../src/storage/programs/program-cache.js";
 import type { ProgramRecord, Programs } from "../../src/storage/programs/programs.js";
 
@@ -59,6 +60,19 @@ test("caches a program from its second read on, until it changes", async (t) => 
   state.version = undefined;
   cache.invalidate("stor-1");
   t.is(await cache.findWithData("stor-1"), undefined);
+});
+
+test("concurrent reads return the cached object, so that they share one response", async (t) => {
+  const { state, programs } = createSource();
+  const cache = createProgramCache(programs, 48 * 1024 * 1024);
+  const reads = [1, 2, 3].map(() => cache.findWithData("stor-1"));
+  const items = [1, 2, 3].map(() => cache.findWithItem("stor-1", "list", 0));
+  const [full, ...others] = await Promise.all(reads);
+  t.true(isImmutable(full));
+  t.true(others.every((other) => other === full));
+  t.is(await cache.findWithData("stor-1"), full);
+  t.true((await Promise.all(items)).every((item) => isImmutable(item)));
+  t.is(state.reads, 2);
 });
 
 test("caches a small array for all of its items, but no chunk of a large array", async (t) => {

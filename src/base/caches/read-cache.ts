@@ -17,12 +17,13 @@ export class AdmissionPolicy {
    * value is never stored. Concurrent reads of the same key and description share one result, unless a change was
    * reported since that read started.
    *
+   * @param store stores the value, and returns the value as stored, which the reads in flight return as well.
    * @param description separates several kinds of values that are read by the same key.
    */
   async find<Value>(
     key: string,
     find: () => Promise<Value>,
-    store: (value: NonNullable<Value>) => void,
+    store: (value: NonNullable<Value>) => Value,
     description = "",
   ): Promise<Value> {
     const name = `${description} ${key}`;
@@ -33,10 +34,9 @@ export class AdmissionPolicy {
       return (await sharedRead.result) as Value;
     }
     const result = find().then((value) => {
-      if (value !== undefined && value !== null && this.wasReadBefore(key) && this.generation === generation) {
-        store(value);
-      }
-      return value;
+      const mayStore =
+        value !== undefined && value !== null && this.wasReadBefore(key) && this.generation === generation;
+      return mayStore ? store(value) : value;
     });
     const thisRead = { generation, result };
     this.inFlight.set(name, thisRead);

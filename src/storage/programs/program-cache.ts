@@ -32,7 +32,8 @@ export function createProgramCache(programs: Programs, maxBytes: number) {
   const cache = new LRUCache<string, CachedProgram>({ maxSize: maxBytes, sizeCalculation: ({ bytes }) => bytes });
   const admission = new AdmissionPolicy();
 
-  function store(address: string, part: string, found: Found): void {
+  /** Stores a part, and returns it as an immutable value, so that all responses built from it share their bytes. */
+  function store<T extends Found>(address: string, part: string, found: T): T {
     const known = cache.peek(address);
     const { parts, bytes } =
       known === undefined || known.parts.size >= maxParts
@@ -40,8 +41,10 @@ export function createProgramCache(programs: Programs, maxBytes: number) {
         : known;
     // Each part has the same record, which is stored once.
     const record = parts.values().next().value?.record ?? found.record;
-    parts.set(part, makeImmutable({ ...found, record }));
+    const stored = makeImmutable({ ...found, record });
+    parts.set(part, stored);
     cache.set(address, { parts, bytes: bytes + sizeOfPart(part, found) });
+    return stored;
   }
 
   async function read<T extends Found>(
@@ -71,7 +74,7 @@ export function createProgramCache(programs: Programs, maxBytes: number) {
       return await admission.find(
         address,
         () => programs.findWithItem(address, name, index),
-        (found) => (found.field?.chunk === undefined ? store(address, fieldPart(name), found) : undefined),
+        (found) => (found.field?.chunk === undefined ? store(address, fieldPart(name), found) : found),
         `item ${index} of ${name}`,
       );
     },
