@@ -3,20 +3,17 @@ import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { HealthService } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
-import { defaultOverload } from "../../../src/edge/concurrency.js";
 import type { AccessLine } from "../../../src/edge/request-reporter.js";
 import { createEdge, type EdgeSettings } from "../../../src/edge/edge.js";
 import type { Arrival, Connection } from "../../../src/rpc/gate.js";
 import { createRpcServer, type ApplicationDeps, type RpcServerOptions } from "../../../src/rpc/server/rpc-server.js";
 import { serve } from "../../../src/rpc/service.js";
+import { noLagLimit } from "./no-lag-limit.js";
 import type { Teardown } from "./teardown.js";
 import { buildApplication, type NodeApplication } from "../../../src/express/application.js";
 
 /** The server under test. */
 export type EdgeServer = Awaited<ReturnType<typeof startEdgeServer>>;
-
-/** Overload limits without a maximum event-loop lag, because a busy test machine always lags. */
-export const noLagLimit = { ...defaultOverload, maxLagMs: Infinity };
 
 /** Settings of an edge without limits and trusted proxies. */
 export const openSettings: EdgeSettings = {

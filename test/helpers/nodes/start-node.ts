@@ -13,7 +13,7 @@ import { genesisOf, type TestKey, testKey, writeKey } from "../chain/keys.js";
 import { askJson } from "../wire/plain-client.js";
 import { until } from "./until.js";
 import { run } from "../process/programs.js";
-import { noLagLimit } from "./edge-server.js";
+import { noLagLimit } from "./no-lag-limit.js";
 
 /** The sample genesis. */
 export const sampleGenesis = resolve("examples/genesis.json");
