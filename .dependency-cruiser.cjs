@@ -35,7 +35,9 @@ const modules = [
   allow("express/", "rpc/", "transcoding/router\\.ts$"),
   allow("node/", "express/application\\.ts$"),
   allow("cli/", "node/", "light/", "config/", `(${features})/`, "rpc/errors\\.ts$"),
-  allow("node/", "config/", `(${features})/`, "edge/", "workers/", "db/", "rpc/", "tree/"),
+  allow("node/", "config/", `(${features})/`, "edge/", "workers/", "rpc/", "tree/"),
+  // All of db but the engines.
+  allow("node/", "db/[^/]+$", "db/(queries|rows)/"),
   allow("(snapshot|state|storage|zk|chain)/", "tree/"),
   // The interface of an implementation, its errors, and the forms of parameters.
   allow(`(${features})/`, "rpc/(service|errors|parameters)\\.ts$"),

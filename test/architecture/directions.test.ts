@@ -64,6 +64,7 @@ const forbiddenImports: readonly ForbiddenImport[] = [
   unlisted("a feature's rules → queries", "storage/plant-rule.ts", "../db/queries/database.js"),
   unlisted("a store → an engine", "storage/plant-store.ts", "../db/sqlite/sqlite.js"),
   unlisted("a store → knex", "zk/plant-store.ts", "knex"),
+  unlisted("node → an engine", "node/plant-engine.ts", "../db/sqlite/sqlite.js"),
   unlisted("node → knex", "node/plant-knex.ts", "knex"),
   unlisted("db → the driver of SQLite", "db/plant-driver.ts", "sqlite3"),
   unlisted("a feature → node", "metrics/plant.ts", "../node/lifecycle/clock.js"),

@@ -16,7 +16,8 @@ import { version } from "../../base/version.js";
 import type { Config } from "../../config/config.js";
 import { findFile } from "../../config/data-dir-files.js";
 import { fileOf, mempoolSuffix } from "../../db/open.js";
-import { type OnBackupProgress, removeAuxiliaryFiles, backupDatabase } from "./copies/online-backup.js";
+import { removeAuxiliaryFiles } from "../../db/sqlite-files.js";
+import { type OnBackupProgress, backupDatabase } from "./copies/online-backup.js";
 import { describeDatabase } from "./saved-database.js";
 
 export const backupNames = {

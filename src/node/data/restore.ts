@@ -10,7 +10,7 @@ import type { Finding, Verification } from "../../base/errors/verification.js";
 import { writeDataDirFile } from "../../config/data-dir-files.js";
 import { migrate } from "../migrations/migrate.js";
 import { mempoolSuffix, withDatabase } from "../../db/open.js";
-import { removeAuxiliaryFiles } from "./copies/online-backup.js";
+import { removeAuxiliaryFiles } from "../../db/sqlite-files.js";
 import { isFromOperator } from "../../peers/address-book/peer.js";
 import { backupNames, type BackupManifest, describeFile, readManifest } from "./backup.js";
 import { describeDatabase, type SavedDatabase } from "./saved-database.js";

@@ -1,16 +1,10 @@
-/** Backs up a database to SQLite files while a node may write to it. */
-import { rm, stat } from "node:fs/promises";
-import { ensurePrivateFile } from "../../../base/files/private-files.js";
-import { startPeriodicTask } from "../../../base/async/periodic-task.js";
+/** Backs up a database of any engine to SQLite files while a node may write to it. */
 import { syncFile } from "../../../base/files/sync-path.js";
-import { copyDatabase } from "./copy.js";
 import { fileOf, mempoolSuffix, withDatabase } from "../../../db/open.js";
-import { explainSqlite, openSqliteForReading } from "../../../db/sqlite/sqlite.js";
+import { backupFile } from "../../../db/sqlite-files.js";
+import { copyDatabase } from "./copy.js";
 
 export type OnBackupProgress = (unit: "MiB" | "rows", done: number, total: number) => void;
-
-const pollIntervalMs = 200;
-const mebibyte = 1024 * 1024;
 
 /**
  * Backs up both parts, each from one snapshot, the mempool first. A block is stored before its transactions leave the
@@ -26,36 +20,8 @@ export async function backupDatabase(url: string, path: string, onProgress: OnBa
     return;
   }
   for (const suffix of [mempoolSuffix, ""]) {
-    await backupFile(`${file}${suffix}`, `${path}${suffix}`, onProgress);
+    await backupFile(`${file}${suffix}`, `${path}${suffix}`, (done, total) => onProgress("MiB", done, total));
   }
-}
-
-async function backupFile(from: string, to: string, onProgress: OnBackupProgress): Promise<void> {
-  const source = await openSqliteForReading(from);
-  try {
-    // VACUUM INTO accepts an empty file, and would otherwise create one that other users can read.
-    await ensurePrivateFile(to);
-    const [{ bytes: total } = { bytes: 0 }] = await source.read.rows<{ bytes: number }>((sql) =>
-      sql.raw("SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()"),
-    );
-    const toMib = (bytes: number): number => Math.round(bytes / mebibyte);
-    const polls = startPeriodicTask(
-      async () => onProgress("MiB", toMib((await stat(to)).size), toMib(total)),
-      pollIntervalMs,
-      () => undefined,
-    );
-    try {
-      await source.read.run((sql) => sql.raw("VACUUM INTO ?", [to]));
-    } catch (error) {
-      // The source is only read, so it is the other disk that is full.
-      throw (error as NodeJS.ErrnoException).code === "SQLITE_FULL" ? explainSqlite(to, error) : error;
-    } finally {
-      await polls.stop();
-    }
-  } finally {
-    await source.close();
-  }
-  await syncFile(to);
 }
 
 /** Copies a server database row by row into SQLite files, which can be restored to any engine. */
@@ -72,10 +38,4 @@ async function backupServer(url: string, path: string, onProgress: OnBackupProgr
   for (const suffix of [mempoolSuffix, ""]) {
     await syncFile(`${path}${suffix}`);
   }
-}
-
-/** Removes the auxiliary files that SQLite leaves next to closed databases. */
-export async function removeAuxiliaryFiles(path: string): Promise<void> {
-  const files = [mempoolSuffix, ""].flatMap((part) => ["-wal", "-shm"].map((suffix) => `${path}${part}${suffix}`));
-  await Promise.all([...files, `${path}-lock`].map((file) => rm(file, { force: true })));
 }
