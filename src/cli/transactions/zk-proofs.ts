@@ -13,7 +13,7 @@ const maxFileBytes = 1024 * 1024;
 
 const hash = z.string().regex(hex32, "is not 0x and 64 lower-case hex digits");
 const element = hash.transform(BigInt).refine((value) => value < fieldOrder, "is not an element of the field");
-const savedProof = z.looseObject({
+const merkleProof = z.looseObject({
   commitment: hash,
   proof: z.looseObject({
     siblings: z.array(z.tuple([element])).length(treeDepth),
@@ -29,10 +29,16 @@ const savedProof = z.looseObject({
 });
 
 /**
- * Verifies a Merkle proof of a commitment. Returns its proved facts. Throws ExitError with code 1 if the proof does not
- * hold.
+ * Verifies the Merkle proof of a commitment in a file. Returns its proved facts. Throws ExitError with code 1 if the
+ * proof does not hold.
  */
-export function verifyProof({ commitment, proof }: z.infer<typeof savedProof>) {
+export async function verifyMerkleProof(file: string) {
+  const { error, data } = merkleProof.safeParse(await readJson(file));
+  if (data === undefined) {
+    const [issue] = error.issues;
+    throw new InputError(`${file} is not a saved proof: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`);
+  }
+  const { commitment, proof } = data;
   const { siblings, pathIndices, leaf, leafIndex } = proof;
   if (toHex(leaf) !== commitment) {
     throw new ExitError("The proof is for another leaf than its commitment.");
@@ -51,15 +57,6 @@ export function verifyProof({ commitment, proof }: z.infer<typeof savedProof>) {
     throw new ExitError("The proof is invalid: its path leads to another root than the stated one.");
   }
   return { commitment, leafIndex, root };
-}
-
-export async function readSavedProof(file: string): Promise<z.infer<typeof savedProof>> {
-  const { error, data } = savedProof.safeParse(await readJson(file));
-  if (data === undefined) {
-    const [issue] = error.issues;
-    throw new InputError(`${file} is not a saved proof: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`);
-  }
-  return data;
 }
 
 /** Reads a Groth16 proof in the format of the circom tools. */

@@ -120,8 +120,8 @@ Examples:
     .option("--root <ROOT>", "Expected root. Without it, compare the printed root with one that you trust.")
     .option("--json", "Print the outcome as JSON.")
     .action(async (file: string, flags: { root?: string; json?: boolean }) => {
-      const { readSavedProof, verifyProof } = await import("./zk-proofs.js");
-      const { commitment, leafIndex, root } = verifyProof(await readSavedProof(file));
+      const { verifyMerkleProof } = await import("./zk-proofs.js");
+      const { commitment, leafIndex, root } = await verifyMerkleProof(file);
       if (flags.root !== undefined && flags.root.toLowerCase() !== root) {
         throw new ExitError(`The proof leads to another root: ${root}`);
       }
