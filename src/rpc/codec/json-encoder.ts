@@ -10,8 +10,7 @@ import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbui
 import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
 import { omit_when_unset, raw_json, unwrap } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { isImmutable } from "../../base/caches/immutable.js";
-import { enumNames } from "./fields.js";
-import { mayBeUnset } from "./fields.js";
+import { enumNames, mayBeUnset } from "./fields.js";
 
 export type JsonEncoder = (message: object) => string;
 
@@ -29,8 +28,12 @@ export function jsonEncoder(desc: DescMessage): JsonEncoder {
   return cacheTexts((value) => message.encode(value)) as JsonEncoder;
 }
 
-/** Returns an encoder that writes the value of one field as the entire body (`response_body`). */
-export function jsonFieldEncoder(field: DescField): JsonEncoder {
+/** Returns the encoder of a response: of the message, or of the field that is the entire body (`response_body`). */
+export function responseEncoder(output: DescMessage, responseField: DescField | undefined): JsonEncoder {
+  return responseField === undefined ? jsonEncoder(output) : jsonFieldEncoder(responseField);
+}
+
+function jsonFieldEncoder(field: DescField): JsonEncoder {
   const encode = fieldEncoder(field);
   return (message) => encode((message as Fields)[field.localName]) ?? "null";
 }

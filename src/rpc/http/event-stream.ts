@@ -5,7 +5,7 @@
  */
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { cursor } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
-import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
+import { responseEncoder } from "../codec/json-encoder.js";
 import type { Exchange } from "../exchange/exchange.js";
 import { corsHeaders, errorBody } from "../exchange/responses.js";
 import { paceMessage } from "../exchange/pacing.js";
@@ -47,7 +47,7 @@ export function compileStream(
   { responseField }: HttpRoute,
   deps: Pick<ProtocolDeps, "onInternalError">,
 ): (exchange: Exchange, permit: Permit, messages: AsyncIterable<object>) => Promise<void> {
-  const encode = responseField === undefined ? jsonEncoder(desc.output) : jsonFieldEncoder(responseField);
+  const encode = responseEncoder(desc.output, responseField);
   const eventOf = compileEvent(desc.output);
   const idOf = compileId(desc.output);
 

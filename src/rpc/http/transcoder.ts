@@ -10,7 +10,7 @@ import { createCaching, type Reply, type RespondCached, shareBytes } from "../ex
 import { jsonResponse, notModified } from "../exchange/responses.js";
 import { serveExchange } from "../exchange/serve.js";
 import { type HttpRoute, pathFieldsOf, readHttpRoutes } from "./http-rule.js";
-import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
+import { responseEncoder } from "../codec/json-encoder.js";
 import { compileResume, compileStream } from "./event-stream.js";
 import { compileRequestBinder } from "./request-binder.js";
 import { RouteTable, splitPath } from "./route-table.js";
@@ -119,7 +119,7 @@ function compileRoute(
 ): Respond {
   const { input, output } = served.desc;
   const bind = compileRequestBinder(input, pathFieldsOf(template), body);
-  const encode = shareBytes(responseField === undefined ? jsonEncoder(output) : jsonFieldEncoder(responseField));
+  const encode = shareBytes(responseEncoder(output, responseField));
   return ({ exchange, parameters, permit, call }) =>
     respondCached(exchange, call.caller, {
       invoke: () =>

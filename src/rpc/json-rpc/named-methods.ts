@@ -2,7 +2,7 @@
 import type { DescField, DescService, JsonValue } from "@bufbuild/protobuf";
 import { RpcError } from "../errors.js";
 import { readHttpRoutes } from "../http/http-rule.js";
-import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
+import { responseEncoder } from "../codec/json-encoder.js";
 import { isRequired } from "../codec/fields.js";
 import { readJsonRequest } from "../codec/json-request.js";
 import type { Call, ServedMethod, ServedService } from "../service.js";
@@ -39,7 +39,7 @@ export function nameMethods(services: readonly ServedService[]): NamedMethod[] {
 
 /** Compiles a method that takes a decoded request message, and returns the JSON text of the response. */
 export function compileRequest({ served, responseField }: NamedMethod) {
-  const encode = responseField === undefined ? jsonEncoder(served.desc.output) : jsonFieldEncoder(responseField);
+  const encode = responseEncoder(served.desc.output, responseField);
   return async (request: object, call: Call): Promise<string> =>
     encode(await Promise.resolve(served.invoke(request, call)));
 }
