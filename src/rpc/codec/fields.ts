@@ -49,7 +49,7 @@ export function rangeOf(field: DescField): Range | undefined {
 }
 
 /** Bits of the integer types; negative for signed ones. */
-const integerBits: Readonly<Partial<Record<ScalarType, number>>> = {
+export const integerBits: Readonly<Partial<Record<ScalarType, number>>> = {
   [ScalarType.INT32]: -32,
   [ScalarType.SINT32]: -32,
   [ScalarType.SFIXED32]: -32,

@@ -12,9 +12,7 @@ import {
 } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { latestKeyword } from "../../base/latest-block.js";
 import { commentOf } from "./comments.js";
-import { enumNames } from "../codec/fields.js";
-import { isRequired, mayBeUnset } from "../codec/fields.js";
-import { formOf } from "../codec/fields.js";
+import { enumNames, formOf, integerBits, isRequired, mayBeUnset } from "../codec/fields.js";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -139,6 +137,10 @@ function orLatest(field: DescField, schema: JsonSchema): JsonSchema {
 
 /** @param integer64 types of a 64-bit number. */
 function scalarSchema(type: ScalarType, integer64: string | readonly string[]): JsonSchema {
+  const bits = integerBits[type];
+  if (bits !== undefined) {
+    return { type: Math.abs(bits) === 64 ? integer64 : "integer", ...(bits > 0 && { minimum: 0 }) };
+  }
   switch (type) {
     case ScalarType.BOOL:
       return { type: "boolean" };
@@ -146,21 +148,8 @@ function scalarSchema(type: ScalarType, integer64: string | readonly string[]): 
       return { type: "string" };
     case ScalarType.BYTES:
       return { type: "string", contentEncoding: "base64" };
-    case ScalarType.DOUBLE:
-    case ScalarType.FLOAT:
-      return { type: "number" };
-    case ScalarType.UINT32:
-    case ScalarType.FIXED32:
-      return { type: "integer", minimum: 0 };
-    case ScalarType.UINT64:
-    case ScalarType.FIXED64:
-      return { type: integer64, minimum: 0 };
-    case ScalarType.INT64:
-    case ScalarType.SINT64:
-    case ScalarType.SFIXED64:
-      return { type: integer64 };
     default:
-      return { type: "integer" };
+      return { type: "number" };
   }
 }
 
