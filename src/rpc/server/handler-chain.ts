@@ -7,11 +7,12 @@ import type { Exchange, Handler, HttpResponse } from "../exchange/exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
 import { corsHeaders, jsonResponse, methodNotAllowed, preflightHeaders } from "../exchange/responses.js";
 import { serveExchange, type ServeDeps } from "../exchange/serve.js";
-import type { Permit } from "../gate.js";
+import type { Permit, Protocol } from "../gate.js";
 import { prefersHtml } from "../http/negotiation.js";
 import type { PageServer } from "../http/pages.js";
 import type { JsonRpcEntry } from "../json-rpc/json-rpc.js";
 import type { JsonRpcRequest } from "../json-rpc/request.js";
+import type { Call } from "../service.js";
 
 /** Chains handlers; `fallback` handles the requests that no other handler matched. The chain never throws. */
 export function chainHandlers(
@@ -31,17 +32,18 @@ export function chainHandlers(
   };
 }
 
-/** Creates a handler of plain HTTP for the exchanges that match. */
+/** Creates a handler for the exchanges that match. */
 function createHandler(
   matches: Handler,
-  respond: (exchange: Exchange, permit: Permit) => HttpResponse | Promise<HttpResponse>,
+  respond: (exchange: Exchange, permit: Permit, call: Call) => HttpResponse | Promise<HttpResponse>,
   deps: ServeDeps,
+  protocol: Protocol = "http",
 ): Handler {
   return (exchange) => {
     if (!matches(exchange)) {
       return false;
     }
-    serveExchange(exchange, { protocol: "http", respond: (permit) => respond(exchange, permit) }, deps);
+    serveExchange(exchange, { protocol, respond: (permit, call) => respond(exchange, permit, call) }, deps);
     return true;
   };
 }
@@ -59,29 +61,20 @@ export function createPreflightHandler(deps: ServeDeps): Handler {
 
 /** Creates the handler of `POST /`, the JSON-RPC entry point. */
 export function createJsonRpcHandler(jsonRpc: JsonRpcEntry, deps: ServeDeps): Handler {
-  return (exchange) => {
-    if (exchange.method !== "POST" || exchange.path !== "/") {
-      return false;
-    }
-    const { requestId } = exchange;
-    serveExchange(
-      exchange,
-      {
-        protocol: "json-rpc",
-        async respond(permit, call) {
-          const body = (await exchange.readBytes(maxBodyBytes, permit)).toString("utf8");
-          const request: JsonRpcRequest = { body, arrival: exchange, permit, call };
-          const text = await jsonRpc(request);
-          permit.recordOutcome(request.failure);
-          return text === undefined
-            ? { status: 204, headers: ["X-Request-Id", requestId] }
-            : jsonResponse(requestId, 200, { body: text }, permit.headers);
-        },
-      },
-      deps,
-    );
-    return true;
-  };
+  return createHandler(
+    ({ method, path }) => method === "POST" && path === "/",
+    async (exchange, permit, call) => {
+      const body = (await exchange.readBytes(maxBodyBytes, permit)).toString("utf8");
+      const request: JsonRpcRequest = { body, arrival: exchange, permit, call };
+      const text = await jsonRpc(request);
+      permit.recordOutcome(request.failure);
+      return text === undefined
+        ? { status: 204, headers: ["X-Request-Id", exchange.requestId] }
+        : jsonResponse(exchange.requestId, 200, { body: text }, permit.headers);
+    },
+    deps,
+    "json-rpc",
+  );
 }
 
 export function createPageHandler(pages: PageServer, deps: ServeDeps): Handler {
