@@ -9,10 +9,8 @@ import { checkMessage, createCallError, readLibraryBody, sendLibraryResponse } f
 import { connectRoutes, createLibraryCall, libraryOptions, valuesOf } from "../rpc/connect/routes.js";
 import type { Exchange } from "../rpc/exchange/exchange.js";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
-import type { RpcMedia } from "../rpc/exchange/rpc-requests.js";
-import type { ServeRpc } from "../rpc/exchange/rpc-requests.js";
+import { longTimeouts, type RpcMedia, type ServeRpc } from "../rpc/exchange/rpc-requests.js";
 import { serveExchange } from "../rpc/exchange/serve.js";
-import { longTimeouts } from "../rpc/exchange/rpc-requests.js";
 import type { Permit, ProtocolDeps } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
 

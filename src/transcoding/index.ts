@@ -3,11 +3,10 @@
  * router with a route for each `google.api.http` rule. README.md in this directory lists the supported features and the
  * limitations.
  */
-import type { ConnectRouter, ContextValues, Interceptor } from "@connectrpc/connect";
+import type { ConnectError, ConnectRouter, ContextValues, Interceptor } from "@connectrpc/connect";
 import type { NextFunction, Request, Response, Router } from "express";
 import { createUnrestrictedGate } from "../edge/unrestricted-gate.js";
 import { toConnectError } from "../rpc/connect/connect-error.js";
-import type { ConnectError } from "@connectrpc/connect";
 import { createMount } from "../rpc/exchange/mount.js";
 import { errorResponse } from "../rpc/exchange/responses.js";
 import { createRequestIds } from "../rpc/exchange/exchange.js";

@@ -7,8 +7,10 @@ import {
   type ContextValues,
   createConnectRouter,
   createRouterTransport,
+  type Interceptor,
+  type StreamResponse,
+  type UnaryResponse,
 } from "@connectrpc/connect";
-import type { Interceptor, StreamResponse, UnaryResponse } from "@connectrpc/connect";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Readable } from "node:stream";
 import { FailureKindSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";

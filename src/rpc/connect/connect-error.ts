@@ -27,12 +27,7 @@ export function unaryError(requestId: string, failure: RpcError, headers: readon
   const error = toConnectError(failure);
   return {
     status: codeToHttpStatus(error.code),
-    headers: [
-      ...["Content-Type", "application/json", "X-Request-Id", requestId],
-      ...corsHeaders,
-      ...headers,
-      ...errorHeaders(failure),
-    ],
+    headers: headersOf("application/json", requestId, failure, headers),
     body: Buffer.from(errorToJsonBytes(error, undefined)),
   };
 }
@@ -47,13 +42,11 @@ export function streamError(
   const end = Buffer.from(JSON.stringify({ error: errorToJson(toConnectError(failure), undefined) }));
   return {
     status: 200,
-    headers: [
-      ...["Content-Type", format === "json" ? contentTypeStreamJson : contentTypeStreamProto],
-      ...["X-Request-Id", requestId],
-      ...corsHeaders,
-      ...headers,
-      ...errorHeaders(failure),
-    ],
+    headers: headersOf(format === "json" ? contentTypeStreamJson : contentTypeStreamProto, requestId, failure, headers),
     body: writeEnvelope(endStreamFlag, end),
   };
+}
+
+function headersOf(type: string, requestId: string, failure: RpcError, headers: readonly string[]): string[] {
+  return ["Content-Type", type, "X-Request-Id", requestId, ...corsHeaders, ...headers, ...errorHeaders(failure)];
 }
