@@ -3,6 +3,7 @@
  * protocol of a call.
  */
 import {
+  type DescField,
   type DescMessage,
   type DescMethod,
   type DescMethodBiDiStreaming,
@@ -129,6 +130,11 @@ export type BodyCheck = (contentLength: number, caller: Caller) => void;
 
 /** Checks for rpcs with large requests that are often rejected because of their caller or size. */
 export type BodyChecks<S extends DescService> = { readonly [K in keyof S["method"]]?: BodyCheck };
+
+/** Returns the full name of an rpc or a field, such as `gatehouse.info.v1.InfoService.GetInfo`. */
+export function fullNameOf({ parent, name }: DescMethod | DescField): string {
+  return `${parent.typeName}.${name}`;
+}
 
 export interface ServedService {
   readonly desc: DescService;

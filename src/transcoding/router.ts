@@ -2,6 +2,7 @@
 import { type IRoute, type NextFunction, type Request, type RequestHandler, type Response, Router } from "express";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
 import type { Endpoint } from "../rpc/http/transcoder.js";
+import { fullNameOf } from "../rpc/service.js";
 import { toExpressPath } from "./express-path.js";
 
 /** Returns the exchange of a request; undefined if the request already has its response. */
@@ -23,15 +24,16 @@ export function createTranscodingRouter(
   const sortedByRank = endpoints
     .map((endpoint) => ({ endpoint, ...toExpressPath(endpoint.route.template, mayEndEmpty) }))
     .sort((a, b) => (a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0));
-  const owners = new Map<string, Endpoint>();
+  const owners = new Map<string, string>();
   const routes = new Map<string, IRoute>();
   for (const { endpoint, path, valuesOf } of sortedByRank) {
     const { method } = endpoint.route;
+    const name = fullNameOf(endpoint.served.desc);
     const other = owners.get(`${method} ${path}`);
     if (other !== undefined) {
-      throw new Error(`${method} ${path} of ${nameOf(endpoint)} is ambiguous: ${nameOf(other)} has it too.`);
+      throw new Error(`${method} ${path} of ${name} is ambiguous: ${other} has it too.`);
     }
-    owners.set(`${method} ${path}`, endpoint);
+    owners.set(`${method} ${path}`, name);
     const route = routes.get(path) ?? router.route(path);
     routes.set(path, route);
     const handle: RequestHandler = (request, response, next) => {
@@ -49,13 +51,9 @@ export function createTranscodingRouter(
       method.toLowerCase()
     ];
     if (add === undefined) {
-      throw new Error(`${nameOf(endpoint)}: Express knows no method ${method}.`);
+      throw new Error(`${name}: Express knows no method ${method}.`);
     }
     add.call(route, handle);
   }
   return router;
-}
-
-function nameOf({ served: { desc } }: Endpoint): string {
-  return `${desc.parent.typeName}.${desc.name}`;
 }

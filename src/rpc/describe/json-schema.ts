@@ -13,6 +13,7 @@ import {
 import { latestKeyword } from "../../base/latest-block.js";
 import { commentOf } from "./comments.js";
 import { enumNames, formOf, integerBits, isRequired, mayBeUnset } from "../codec/fields.js";
+import { fullNameOf } from "../service.js";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -95,10 +96,6 @@ export function createSchemas(direction: "response" | "request", base: string) {
     definitions: (): Readonly<Record<string, JsonSchema>> =>
       Object.fromEntries([...definitions].sort(([a], [b]) => (a < b ? -1 : 1))),
   };
-}
-
-export function fullNameOf(field: DescField): string {
-  return `${field.parent.typeName}.${field.name}`;
 }
 
 /** Returns the schema of a path or query value. All values are text; 64-bit numbers are digits. */

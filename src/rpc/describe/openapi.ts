@@ -1,15 +1,15 @@
 /** OpenAPI 3.1 document of the plain HTTP routes, generated from the same descriptors and rules as the routes. */
-import { type DescField, type DescMethod, getOption } from "@bufbuild/protobuf";
+import { type DescField, getOption } from "@bufbuild/protobuf";
 import { caching, Caching } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { isRequired } from "../codec/fields.js";
 import { commentOf, summaryOf } from "./comments.js";
 import { type Example, exampleOf } from "./examples.js";
 import { createFailureResponses, failureReference, failureSchema, failuresOf } from "./failures.js";
 import { type HttpRoute, pathFieldsOf, readHttpRoutes } from "../http/http-rule.js";
-import { createSchemas, fullNameOf, type JsonSchema, parameterSchema, type Schemas } from "./json-schema.js";
+import { createSchemas, type JsonSchema, parameterSchema, type Schemas } from "./json-schema.js";
 import { streamTypes } from "../http/event-stream.js";
 import { areaOf } from "../json-rpc/named-methods.js";
-import type { ServedMethod, ServedService } from "../service.js";
+import { fullNameOf, type ServedMethod, type ServedService } from "../service.js";
 
 export interface DocumentInfo {
   readonly title: string;
@@ -42,7 +42,7 @@ export function describeOpenApi(services: readonly ServedService[], info: Docume
       readHttpRoutes(served.desc).map((route) => ({
         served,
         route,
-        example: exampleOf(fullNameOfMethod(served.desc)),
+        example: exampleOf(fullNameOf(served.desc)),
       })),
     );
     if (routed.length > 0) {
@@ -88,7 +88,7 @@ function describeComponents({ responses, requests, failures }: SharedParts): obj
 
 function describeOperation(routed: Routed, shared: SharedParts): object {
   const { desc } = routed.served;
-  const comment = commentOf(fullNameOfMethod(desc));
+  const comment = commentOf(fullNameOf(desc));
   return {
     operationId: `${areaOf(desc.parent)}.${desc.localName}`,
     tags: [areaOf(desc.parent)],
@@ -198,10 +198,6 @@ function templateOf({ served: { desc }, route: { template } }: Routed): string {
   return template.replace(/\{(\w+)\}/g, (_, name: string) => {
     return `{${desc.input.fields.find((field) => field.name === name)?.jsonName ?? name}}`;
   });
-}
-
-function fullNameOfMethod({ parent, name }: DescMethod): string {
-  return `${parent.typeName}.${name}`;
 }
 
 function described(description: string): object {

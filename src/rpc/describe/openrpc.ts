@@ -4,13 +4,14 @@ import { commentOf, summaryOf } from "./comments.js";
 import { createSchemas } from "./json-schema.js";
 import { areaOf, type NamedMethod } from "../json-rpc/named-methods.js";
 import type { DocumentInfo } from "./openapi.js";
+import { fullNameOf } from "../service.js";
 
 export function describeOpenRpc(methods: readonly NamedMethod[], info: DocumentInfo): string {
   const responses = createSchemas("response", "#/components/schemas/");
   const requests = createSchemas("request", "#/components/schemas/");
   const described = methods.map(({ name, served, responseField }) => {
     const { desc } = served;
-    const comment = commentOf(`${desc.parent.typeName}.${desc.name}`);
+    const comment = commentOf(fullNameOf(desc));
     return {
       name,
       tags: [{ name: areaOf(desc.parent) }],
@@ -19,7 +20,7 @@ export function describeOpenRpc(methods: readonly NamedMethod[], info: DocumentI
       paramStructure: "either",
       params: desc.input.fields.map((field) => ({
         name: field.jsonName,
-        description: commentOf(`${desc.input.typeName}.${field.name}`),
+        description: commentOf(fullNameOf(field)),
         required: isRequired(field),
         schema: requests.field(field),
       })),

@@ -10,7 +10,7 @@ import { LRUCache } from "lru-cache";
 import { caching as cachingOption, Caching } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { isImmutable } from "../../base/caches/immutable.js";
 import type { ProtocolDeps } from "../gate.js";
-import { type Caller, lifetimeOf, type PlainReply, type ServedMethod } from "../service.js";
+import { type Caller, fullNameOf, lifetimeOf, type PlainReply, type ServedMethod } from "../service.js";
 import type { Exchange, HttpResponse, HttpResponseBody } from "./exchange.js";
 import { paceResponse } from "./pacing.js";
 import { privateHeaders } from "./responses.js";
@@ -82,7 +82,7 @@ export function createCaching({
       rule !== Caching.UNSPECIFIED &&
       (desc.methodKind !== "unary" || desc.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS)
     ) {
-      throw new Error(`${desc.parent.typeName}.${desc.name}: only unary rpcs with NO_SIDE_EFFECTS can be cached.`);
+      throw new Error(`${fullNameOf(desc)}: only unary rpcs with NO_SIDE_EFFECTS can be cached.`);
     }
     const tagNow = (): string | undefined => (rule === Caching.UNSPECIFIED ? undefined : tags!.tagOf(rule));
 

@@ -2,6 +2,7 @@
 import { type DescField, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
 import { http } from "../../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../../gen/google/api/http_pb.js";
+import { fullNameOf } from "../service.js";
 
 export interface HttpRoute {
   readonly method: string;
@@ -24,7 +25,7 @@ export function readHttpRoutes(desc: DescMethod): HttpRoute[] {
     return [];
   }
   if (desc.methodKind !== "unary" && desc.methodKind !== "server_streaming") {
-    throw new Error(`${nameOf(desc)}: an rpc whose requests are a stream has no plain route.`);
+    throw new Error(`${fullNameOf(desc)}: an rpc whose requests are a stream has no plain route.`);
   }
   const rule = getOption(desc, http);
   return [rule, ...rule.additionalBindings].map((binding) => readRoute(desc, binding));
@@ -36,7 +37,7 @@ function readRoute(desc: DescMethod, { pattern, body, responseBody }: HttpRule):
       ? [pattern.value.kind, pattern.value.path]
       : [pattern.case?.toUpperCase() ?? "", pattern.value ?? ""];
   if (!/^[A-Z]+$/.test(method)) {
-    throw new Error(`${nameOf(desc)}: a plain route has one HTTP method, in upper case.`);
+    throw new Error(`${fullNameOf(desc)}: a plain route has one HTTP method, in upper case.`);
   }
   return {
     ...{ method, template },
@@ -49,7 +50,7 @@ function readRoute(desc: DescMethod, { pattern, body, responseBody }: HttpRule):
 function fieldOf(desc: DescMethod, side: "input" | "output", option: string, name: string): DescField {
   const field = desc[side].fields.find((candidate) => candidate.name === name);
   if (field === undefined) {
-    throw new Error(`${nameOf(desc)}: ${option} "${name}" is not a field of ${desc[side].typeName}.`);
+    throw new Error(`${fullNameOf(desc)}: ${option} "${name}" is not a field of ${desc[side].typeName}.`);
   }
   return field;
 }
@@ -57,8 +58,4 @@ function fieldOf(desc: DescMethod, side: "input" | "output", option: string, nam
 /** Returns the names of a template's fields, in order. Accepts the full grammar of google.api.http. */
 export function pathFieldsOf(template: string): string[] {
   return [...template.matchAll(/\{([^{}=]+)/g)].map(([, name]) => name!);
-}
-
-function nameOf({ parent, name }: DescMethod): string {
-  return `${parent.typeName}.${name}`;
 }

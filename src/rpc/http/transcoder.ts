@@ -14,7 +14,7 @@ import { responseEncoder } from "../codec/json-encoder.js";
 import { compileResume, compileStream } from "./event-stream.js";
 import { compileRequestBinder } from "./request-binder.js";
 import { RouteTable, splitPath } from "./route-table.js";
-import type { Call, ServedMethod } from "../service.js";
+import { type Call, fullNameOf, type ServedMethod } from "../service.js";
 
 interface RouteRequest {
   readonly exchange: Exchange;
@@ -84,9 +84,8 @@ export function createTranscoder(endpoints: readonly Endpoint[]) {
   const table = new RouteTable<Endpoint>();
   for (const endpoint of endpoints) {
     const { method, template, isStream } = endpoint.route;
-    const { parent, name } = endpoint.served.desc;
     for (const httpMethod of method === "GET" && !isStream ? ["GET", "HEAD"] : [method]) {
-      table.add(httpMethod, template, `${parent.typeName}.${name}`, endpoint);
+      table.add(httpMethod, template, fullNameOf(endpoint.served.desc), endpoint);
     }
   }
 

@@ -10,7 +10,7 @@ import { createSchemas } from "../describe/json-schema.js";
 import { splitPath } from "../http/route-table.js";
 import { compileRequestBinder } from "../http/request-binder.js";
 import { compileMethod, compileRequest, type NamedMethod } from "../json-rpc/named-methods.js";
-import type { Call } from "../service.js";
+import { type Call, fullNameOf } from "../service.js";
 
 export interface McpToolsDeps {
   readonly methods: readonly NamedMethod[];
@@ -89,13 +89,13 @@ function describeTool(method: NamedMethod): Tool {
   const properties = Object.fromEntries(
     desc.input.fields.map((field) => [
       field.jsonName,
-      { description: commentOf(`${desc.input.typeName}.${field.name}`), ...schemas.field(field) },
+      { description: commentOf(fullNameOf(field)), ...schemas.field(field) },
     ]),
   );
   const required = requiredOf(method).map(({ jsonName }) => jsonName);
   return {
     name: toolName(method),
-    description: commentOf(`${desc.parent.typeName}.${desc.name}`),
+    description: commentOf(fullNameOf(desc)),
     inputSchema: { type: "object", properties, required, $defs: schemas.definitions() },
     annotations: { readOnlyHint: true },
   };
@@ -111,7 +111,7 @@ function describeTemplate(method: NamedMethod): ResourceTemplate {
   return {
     uriTemplate: `${scheme}${locationOf(method)}${segments.join("")}${query.length > 0 ? `{?${query.join(",")}}` : ""}`,
     name: method.name,
-    description: commentOf(`${desc.parent.typeName}.${desc.name}`),
+    description: commentOf(fullNameOf(desc)),
     mimeType,
   };
 }
