@@ -1,15 +1,9 @@
 /** Contract cases: one request each, over plain HTTP and as a message. */
-import {
-  type DescField,
-  type DescMessage,
-  type DescMethodUnary,
-  getOption,
-  type MessageInitShape,
-  ScalarType,
-} from "@bufbuild/protobuf";
+import { type DescField, type DescMethodUnary, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { latestBlock } from "../../src/base/latest-block.js";
 import { callerOf } from "../helpers/process/caller.js";
+import { contractServices } from "../helpers/process/contract-files.js";
 import type { PlainRequest } from "../helpers/wire/plain-client.js";
 import { withStablePending, people } from "./data.js";
 
@@ -33,36 +27,44 @@ export interface ContractCase {
   readonly caller: CallerName | undefined;
 }
 
+/** Routes of the unary rpcs, with their paths as patterns. Of the routes that match a path, the first is the most literal. */
+const routes = (await contractServices())
+  .flatMap(({ methods }) => methods.filter((method): method is DescMethodUnary => method.methodKind === "unary"))
+  .filter((method) => hasOption(method, http))
+  .map((method) => ({ method, ...getOption(method, http) }))
+  .map(({ method, pattern }) => ({
+    ...{ method, httpMethod: pattern.case?.toUpperCase() },
+    names: [...String(pattern.value).matchAll(/\{(\w+)\}/g)].map(([, name]) => name),
+    path: new RegExp(`^${String(pattern.value).replaceAll(/\{\w+\}/g, "([^/]*)")}$`),
+  }))
+  .sort((a, b) => a.names.length - b.names.length);
+
 /**
- * Declares a case.
+ * Declares a case of the rpc at a path.
  *
  * @param more.request by default what the path says; null if no message can express it.
  */
-export function contractCase<I extends DescMessage, O extends DescMessage>(
-  method: DescMethodUnary<I, O>,
+export function contractCase(
   path: string,
   title: string,
   more: {
     readonly node?: NodeName;
     readonly post?: string;
     readonly caller?: CallerName | undefined;
-    readonly request?: MessageInitShape<I> | null;
+    readonly request?: object | null;
   } = {},
 ): ContractCase {
-  const { node = "member", post: body, caller, request = requestOf(method, path) } = more;
-  return {
-    ...{ title, node, method: method as unknown as ContractCase["method"], path, body, caller },
-    request: request ?? undefined,
-    httpMethod: body === undefined ? "GET" : "POST",
-  };
+  const { node = "member", post: body, caller } = more;
+  const httpMethod = body === undefined ? "GET" : "POST";
+  const [pathname = "", query] = path.split("?");
+  const route = routes.find((each) => each.httpMethod === httpMethod && each.path.test(pathname))!;
+  const request = more.request === undefined ? requestOf(route, pathname, query) : more.request;
+  return { title, node, method: route.method, path, body, caller, request: request ?? undefined, httpMethod };
 }
 
 /** Reads a request from its path, by the route of its method. */
-function requestOf(method: DescMethodUnary, path: string): object {
-  const [pathname = "", query] = path.split("?");
-  const template = String(getOption(method, http).pattern.value);
-  const names = [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-  const values = new RegExp(`^${template.replaceAll(/\{\w+\}/g, "([^/]*)")}$`).exec(pathname)!.slice(1);
+function requestOf({ method, names, path }: (typeof routes)[number], pathname: string, query?: string): object {
+  const values = path.exec(pathname)!.slice(1);
   const request: Record<string, unknown> = {};
   names.forEach((name, i) => {
     const field = method.input.fields.find((each) => each.name === name)!;
