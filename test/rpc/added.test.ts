@@ -10,10 +10,10 @@ import { createEdge } from "../../src/edge/edge.js";
 import { createMetrics } from "../../src/metrics/metrics.js";
 import { nodeMetrics } from "../../src/metrics/table.js";
 import type { MeasuredRequest } from "../../src/metrics/row.js";
-import { createMcpPort, createRpcServer } from "../../src/rpc/server/rpc-server.js";
+import { createMcpPort } from "../../src/rpc/server/rpc-server.js";
 import { reflectionServices } from "../../src/rpc/describe/reflection.js";
 import { serve } from "../../src/rpc/service.js";
-import { compiledFirst, openSettings } from "../helpers/nodes/edge-server.js";
+import { openSettings, startServices } from "../helpers/nodes/edge-server.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { parseMetrics } from "../helpers/process/prometheus.js";
 
@@ -40,13 +40,11 @@ test("serves an added rpc over HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI,
     ...openSettings,
     onFinished: (request: MeasuredRequest) => metrics.count(request),
   });
-  t.teardown(() => edge.stop());
   const info = { title: "test", version: "0" };
-  const parts = { services, gate: edge, onInternalError: (error: unknown) => t.fail(String(error)), info };
-  const server = createRpcServer({ ...parts, nodeCall: () => Promise.resolve("null") }, compiledFirst);
-  const tools = await createMcpPort({ ...parts, resources: {} });
-  t.teardown(() => Promise.all([server.drain(0), tools.drain(0)]));
-  const port = await server.listen({ host: "127.0.0.1", port: 0 });
+  const onInternalError = (error: unknown): void => t.fail(String(error));
+  const { port } = await startServices(t, services, edge, { onInternalError });
+  const tools = await createMcpPort({ services, gate: edge, onInternalError, info, resources: {} });
+  t.teardown(() => tools.drain(0));
   const mcpPort = await tools.listen({ host: "127.0.0.1", port: 0 });
   const thing = { name: "a/b", count: 3 };
 

@@ -4,13 +4,13 @@ import { setMaxListeners } from "node:events";
 import { HealthService } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
 import type { AccessLine } from "../../../src/edge/request-reporter.js";
-import { createEdge, type EdgeSettings } from "../../../src/edge/edge.js";
+import { createEdge, type Edge, type EdgeSettings } from "../../../src/edge/edge.js";
 import type { Arrival, Connection } from "../../../src/rpc/gate.js";
-import { createRpcServer, type ApplicationDeps, type RpcServerOptions } from "../../../src/rpc/server/rpc-server.js";
-import { serve } from "../../../src/rpc/service.js";
+import { createRpcServer, type RpcServerDeps } from "../../../src/rpc/server/rpc-server.js";
+import { serve, type ServedService } from "../../../src/rpc/service.js";
 import { noLagLimit } from "./no-lag-limit.js";
 import type { Teardown } from "./teardown.js";
-import { buildApplication, type NodeApplication } from "../../../src/express/application.js";
+import { buildApplication } from "../../../src/express/application.js";
 
 /** The server under test. */
 export type EdgeServer = Awaited<ReturnType<typeof startEdgeServer>>;
@@ -60,42 +60,30 @@ export async function startEdgeServer(
   const never = (): never => {
     throw new Error("not called");
   };
-  const server = createRpcServer(
-    {
-      services: [
-        serve(ZkService, {
-          getMerkleRoot: async () => {
-            await released;
-            return {};
-          },
-          getMerkleProof: never,
-          getNullifier: ({ nullifierHash }) => ({ nullifierHash: randomText(Number(nullifierHash)) }),
-        }),
-        serve(HealthService, {
-          getHealth: () => ({}),
-          listSubsystems: never,
-          getLiveness: never,
-          getReadiness: never,
-          async *watchHealth(_, { signal }) {
-            yield {};
-            setMaxListeners(0, signal);
-            await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
-          },
-        }),
-      ],
-      gate: edge,
-      nodeCall: () => Promise.resolve("null"),
-      info: { title: "test", version: "0" },
-      onInternalError: (error) => errors.push(error),
-    },
-    { ...compiledFirst, edge: first },
-  );
-  const port = await server.listen({ host: "127.0.0.1", port: 0 });
-  t.teardown(async () => {
-    release();
-    await server.drain(100);
-    edge.stop();
-  });
+  const services = [
+    serve(ZkService, {
+      getMerkleRoot: async () => {
+        await released;
+        return {};
+      },
+      getMerkleProof: never,
+      getNullifier: ({ nullifierHash }) => ({ nullifierHash: randomText(Number(nullifierHash)) }),
+    }),
+    serve(HealthService, {
+      getHealth: () => ({}),
+      listSubsystems: never,
+      getLiveness: never,
+      getReadiness: never,
+      async *watchHealth(_, { signal }) {
+        yield {};
+        setMaxListeners(0, signal);
+        await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      },
+    }),
+  ];
+  const onInternalError = (error: unknown): void => void errors.push(error);
+  const { port, server } = await startServices(t, services, edge, { onInternalError }, first);
+  t.teardown(release);
   return {
     ...{ port, edge },
     /** Lines of the access log, the outcomes of all requests, and errors that are not in the error catalog. */
@@ -107,6 +95,31 @@ export async function startEdgeServer(
   };
 }
 
+/** Starts a server of these services. Its gate stops with it. */
+export async function startServices(
+  t: Teardown,
+  services: readonly ServedService[],
+  gate: Edge,
+  more: Partial<RpcServerDeps> = {},
+  edge: "compiled" | "express" = "compiled",
+) {
+  const server = createRpcServer(
+    {
+      ...{ services, gate, info: { title: "test", version: "0" } },
+      nodeCall: () => Promise.resolve("null"),
+      onInternalError: () => undefined,
+      ...more,
+    },
+    { edge, buildApplication: (parts) => Promise.resolve(buildApplication(parts)) },
+  );
+  const port = await server.listen({ host: "127.0.0.1", port: 0 });
+  t.teardown(async () => {
+    await server.drain(100);
+    gate.stop();
+  });
+  return { port, server };
+}
+
 /** Creates text that compresses badly. */
 function randomText(bytes: number): string {
   return randomBytes(Math.ceil((bytes * 3) / 4)).toString("base64");
@@ -116,8 +129,3 @@ function randomText(bytes: number): string {
 export function numberedHash(number: number): string {
   return `0x${number.toString(16).padStart(64, "0")}`;
 }
-
-export const compiledFirst: RpcServerOptions<NodeApplication> = {
-  edge: "compiled",
-  buildApplication: (parts: ApplicationDeps) => Promise.resolve(buildApplication(parts)),
-};

@@ -4,65 +4,39 @@ import { type Caching, Caching as MadeOf } from "../../../gen/gatehouse/annotati
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
 import { createEdge } from "../../../src/edge/edge.js";
 import { RpcError } from "../../../src/rpc/errors.js";
-import { createRpcServer } from "../../../src/rpc/server/rpc-server.js";
 import { serve, type ServedService } from "../../../src/rpc/service.js";
-import { compiledFirst, numberedHash, openSettings } from "../../helpers/nodes/edge-server.js";
+import { numberedHash, openSettings, startServices } from "../../helpers/nodes/edge-server.js";
 import { testKey } from "../../helpers/chain/keys.js";
 import { ask } from "../../helpers/wire/plain-client.js";
 import { createRandom } from "../../helpers/wire/random-message.js";
 import type { Teardown } from "../../helpers/nodes/teardown.js";
 
-const version = "1.0.0";
-
 /** Starts a server of a changing state. */
 async function startServer(t: Teardown, state: { block: number }, maxCacheBytes?: number) {
   const edge = createEdge({ ...openSettings, identityMode: "trusted-header", rateLimitExempt: ["127.0.0.0/8"] });
   const calls = { count: 0, onCall: (): void => undefined };
-  const server = createRpcServer(
-    {
-      services: [
-        identifyingAll(
-          serve(ZkService, {
-            getMerkleRoot: () => ({ rootHash: `root ${state.block}`, leafCount: 1 }),
-            getMerkleProof: () => {
-              throw new RpcError("NOT_FOUND", "It is not there.");
-            },
-            // The request sets the length of the response, and if the response is asynchronous.
-            getNullifier: async ({ nullifierHash: length }, { caller }) => {
-              calls.count++;
-              const { block } = state;
-              calls.onCall();
-              await Promise.resolve();
-              if (Number(length) % 7 === block % 7) {
-                throw new RpcError("NOT_FOUND", `Not in block ${block}.`);
-              }
-              const text = "x".repeat(Number(length));
-              return {
-                nullifierHash: `${Number(length)} in ${block} for ${caller.identity ?? "anybody"} ${text}`,
-                used: true,
-              };
-            },
-          }),
-        ),
-      ],
-      gate: edge,
-      ...(maxCacheBytes !== undefined && {
-        maxCacheBytes,
-        stateTags: {
-          tagOf: (madeOf: Caching) => (madeOf === MadeOf.STATE ? `W/"${state.block}"` : undefined),
-        },
-      }),
-      onInternalError: () => undefined,
-      nodeCall: () => Promise.reject(new Error("not called")),
-      info: { title: "test", version },
+  const service = serve(ZkService, {
+    getMerkleRoot: () => ({ rootHash: `root ${state.block}`, leafCount: 1 }),
+    getMerkleProof: () => {
+      throw new RpcError("NOT_FOUND", "It is not there.");
     },
-    compiledFirst,
-  );
-  const port = await server.listen({ host: "127.0.0.1", port: 0 });
-  t.teardown(async () => {
-    edge.stop();
-    await server.drain(1_000);
+    // The request sets the length of the response, and if the response is asynchronous.
+    getNullifier: async ({ nullifierHash: length }, { caller }) => {
+      calls.count++;
+      const { block } = state;
+      calls.onCall();
+      await Promise.resolve();
+      if (Number(length) % 7 === block % 7) {
+        throw new RpcError("NOT_FOUND", `Not in block ${block}.`);
+      }
+      const text = "x".repeat(Number(length));
+      const nullifierHash = `${Number(length)} in ${block} for ${caller.identity ?? "anybody"} ${text}`;
+      return { nullifierHash, used: true };
+    },
   });
+  const tagOf = (madeOf: Caching) => (madeOf === MadeOf.STATE ? `W/"${state.block}"` : undefined);
+  const cache = maxCacheBytes === undefined ? {} : { maxCacheBytes, stateTags: { tagOf } };
+  const { port } = await startServices(t, [identifyingAll(service)], edge, cache);
   return { port, calls };
 }
 

@@ -5,9 +5,8 @@ import { once } from "node:events";
 import { AddedService } from "../../../gen/gatehouse/testing/v1/added_pb.js";
 import { createEdge } from "../../../src/edge/edge.js";
 import { RpcError } from "../../../src/rpc/errors.js";
-import { createRpcServer } from "../../../src/rpc/server/rpc-server.js";
 import { serve } from "../../../src/rpc/service.js";
-import { compiledFirst, openSettings } from "../../helpers/nodes/edge-server.js";
+import { openSettings, startServices } from "../../helpers/nodes/edge-server.js";
 import { ask } from "../../helpers/wire/plain-client.js";
 import { fileTeardown } from "../../helpers/nodes/teardown.js";
 import { until } from "../../helpers/nodes/until.js";
@@ -56,15 +55,8 @@ test.before(async () => {
     }),
   ];
   const gate = createEdge({ ...openSettings, onFinished: ({ code }) => outcomes.push(code) });
-  fileScope.teardown(() => gate.stop());
   const onInternalError = (error: unknown): void => void errors.push(error);
-  const info = { title: "test", version: "0" };
-  const server = createRpcServer(
-    { services, gate, onInternalError, info, nodeCall: () => Promise.resolve("null") },
-    compiledFirst,
-  );
-  fileScope.teardown(() => server.drain(0));
-  port = await server.listen({ host: "127.0.0.1", port: 0 });
+  ({ port } = await startServices(fileScope, services, gate, { onInternalError }));
 });
 
 const acceptJsonLines = { headers: { accept: "application/jsonl" } };
