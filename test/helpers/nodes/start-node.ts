@@ -7,6 +7,7 @@ import { join, resolve } from "node:path";
 import { loadConfig } from "../../../src/config/config.js";
 import { ProcessErrors } from "../../../src/health/process-errors.js";
 import { type RunningNode, startNode, type StartOptions } from "../../../src/node/node.js";
+import { type Target, type TransportName, transports } from "../wire/transports.js";
 import { fileTeardown, type Teardown, temporaryDirectory } from "./teardown.js";
 import { writeFile, readFile } from "node:fs/promises";
 import { genesisOf, type TestKey, testKey, writeKey } from "../chain/keys.js";
@@ -43,6 +44,16 @@ export function sharedTestNode(flags: Readonly<Record<string, string | boolean>>
       return node!.port;
     },
   };
+}
+
+/** Starts two nodes that all tests of a file share, one with TLS. Returns the target of a transport. */
+export function sharedTargets(): (name: TransportName) => Target {
+  let targets: Readonly<Record<"tls" | "cleartext", Target>>;
+  const t = fileTeardown();
+  test.before(async () => {
+    targets = { tls: await startTlsNode(t), cleartext: await startTestNode(t) };
+  });
+  return (name) => (transports[name].alpn === undefined ? targets.cleartext : targets.tls);
 }
 
 /**

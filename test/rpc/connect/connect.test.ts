@@ -2,26 +2,18 @@
 import test from "ava";
 import { gzipSync } from "node:zlib";
 import { version as packageVersion } from "../../../src/base/version.js";
-import { startTestNode, startTlsNode } from "../../helpers/nodes/start-node.js";
+import { sharedTargets } from "../../helpers/nodes/start-node.js";
 import { grpcMessage } from "../../helpers/wire/http2-frames.js";
 import type { PlainRequest } from "../../helpers/wire/plain-client.js";
-import { fileTeardown } from "../../helpers/nodes/teardown.js";
+import type { Teardown } from "../../helpers/nodes/teardown.js";
 import {
   connectTransport,
-  type Target,
   type TransportClient,
   type TransportName,
   transports,
 } from "../../helpers/wire/transports.js";
 
-const fileScope = fileTeardown();
-let tls: Target;
-let cleartext: Target;
-
-test.before(async () => {
-  tls = await startTlsNode(fileScope);
-  cleartext = await startTestNode(fileScope);
-});
+const targetOf = sharedTargets();
 
 const getVersion = "/gatehouse.info.v1.InfoService/GetVersion";
 const watchHealth = "/gatehouse.health.v1.HealthService/WatchHealth";
@@ -29,8 +21,8 @@ const getProgram = "/gatehouse.storage.v1.StorageService/GetProgram";
 const version = `{"version":"${packageVersion}"}`;
 
 for (const name of Object.keys(transports) as TransportName[]) {
-  const connect = (t: { teardown(close: () => unknown): void }): TransportClient => {
-    const client = connectTransport(name, transports[name].alpn === undefined ? cleartext : tls);
+  const connect = (t: Teardown): TransportClient => {
+    const client = connectTransport(name, targetOf(name));
     t.teardown(() => client.close());
     return client;
   };

@@ -1,28 +1,18 @@
 /** Deadlines: the error in each protocol and over each transport. */
 import test from "ava";
-import { startTestNode, startTlsNode } from "../../helpers/nodes/start-node.js";
+import { sharedTargets } from "../../helpers/nodes/start-node.js";
 import { grpcFields, readGrpcAnswer } from "../../helpers/wire/grpc-exchange.js";
 import { grpcMessage } from "../../helpers/wire/http2-frames.js";
 import type { PlainResponse } from "../../helpers/wire/plain-client.js";
 import { connectRawHttp2 } from "../../helpers/wire/raw-http2.js";
-import { fileTeardown } from "../../helpers/nodes/teardown.js";
-import { connectTransport, type Target, type TransportName, transports } from "../../helpers/wire/transports.js";
+import { connectTransport, type TransportName, transports } from "../../helpers/wire/transports.js";
 
-const fileScope = fileTeardown();
-let tls: Target;
-let cleartext: Target;
-
-test.before(async () => {
-  tls = await startTlsNode(fileScope);
-  cleartext = await startTestNode(fileScope);
-});
-
+const targetOf = sharedTargets();
 const watchHealth = "/gatehouse.health.v1.HealthService/WatchHealth";
 const getVersion = "/gatehouse.info.v1.InfoService/GetVersion";
 const empty = grpcMessage(Buffer.alloc(0));
 const emptyJson = grpcMessage(Buffer.from("{}"));
 const names = Object.keys(transports) as TransportName[];
-const targetOf = (name: TransportName): Target => (transports[name].alpn === undefined ? cleartext : tls);
 
 for (const name of names) {
   const send = async (headers: Record<string, string>, body: string | Buffer, path = watchHealth) => {

@@ -3,28 +3,18 @@ import test, { type ExecutionContext } from "ava";
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
-import { startTestNode, startTlsNode } from "../../helpers/nodes/start-node.js";
+import { sharedTargets } from "../../helpers/nodes/start-node.js";
 import { grpcFields, readGrpcAnswer } from "../../helpers/wire/grpc-exchange.js";
 import { grpcMessage } from "../../helpers/wire/http2-frames.js";
 import { connectRawHttp2 } from "../../helpers/wire/raw-http2.js";
 import { connectRpc, readFailure, type RpcClient } from "../../helpers/wire/rpc-clients.js";
-import { fileTeardown } from "../../helpers/nodes/teardown.js";
-import { type Target, type TransportName, transports } from "../../helpers/wire/transports.js";
+import { type TransportName, transports } from "../../helpers/wire/transports.js";
 
-const fileScope = fileTeardown();
+const targetOf = sharedTargets();
 const parallel = 300;
 const rounds = 10;
 
-let tls: Target;
-let cleartext: Target;
-
-test.before(async () => {
-  tls = await startTlsNode(fileScope);
-  cleartext = await startTestNode(fileScope);
-});
-
 const overHttp2 = (Object.keys(transports) as TransportName[]).filter((name) => transports[name].http === "2");
-const targetOf = (name: TransportName): Target => (transports[name].alpn === undefined ? cleartext : tls);
 
 for (const name of overHttp2) {
   for (const protocol of ["gRPC", "gRPC by Connect", "Connect binary", "gRPC-Web"] as const) {
