@@ -10,11 +10,12 @@ import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { PeerService } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import { createCertificate } from "../../../src/base/crypto/certificate.js";
 import { CallError, type Channel } from "../../../src/rpc/channel.js";
+import { createDeferredService } from "../../../src/rpc/deferred-service.js";
 import { RpcError } from "../../../src/rpc/errors.js";
 import { createGrpcClient } from "../../../src/rpc/grpc/grpc-client.js";
 import { createUnrestrictedGate } from "../../../src/edge/unrestricted-gate.js";
 import { createGrpcOnlyServer } from "../../../src/rpc/server/rpc-server.js";
-import { serve } from "../../../src/rpc/service.js";
+import { type Implementation, serve } from "../../../src/rpc/service.js";
 import { testKey, type TestKey } from "../../helpers/chain/keys.js";
 import { temporaryDirectory } from "../../helpers/nodes/teardown.js";
 import { until } from "../../helpers/nodes/until.js";
@@ -36,49 +37,34 @@ interface Server {
 
 /** Starts a node's server, over TLS with this key, or in cleartext. */
 async function startServer(t: ExecutionContext, key: TestKey | undefined, wanted = 0): Promise<Server> {
-  const refuse = (): never => {
-    throw new RpcError("STATE_NOT_READY", "The node has no genesis block yet.");
-  };
+  const unavailable = (): RpcError => new RpcError("STATE_NOT_READY", "The node has no genesis block yet.");
   const state = { calls: 0, largeBlocks: 0 };
-  const listener = createGrpcOnlyServer(
-    {
-      services: [
-        serve(PeerService, {
-          getChallenge(_, { caller }) {
-            state.calls++;
-            return { genesisHash: caller.identity ?? "nobody" };
-          },
-          handshake: refuse,
-          exchangeStatus: refuse,
-          relayTransactions: refuse,
-        }),
-        serve(ChainService, {
-          getHead: refuse,
-          getBlock: refuse,
-          getBlockByHash: refuse,
-          submitTransaction: refuse,
-          getTransaction: refuse,
-          listPendingTransactions: refuse,
-          getSender: refuse,
-          listRecentBlocks: refuse,
-          listTransactions: refuse,
-          async *listBlocks({ fromNumber }) {
-            for (let number = fromNumber; ; number++) {
-              if (number >= large) {
-                state.largeBlocks++;
-                // Compressible data would need fewer bytes.
-                yield { block: { header: randomBytes(128 * 1024), signature: Buffer.from(String(number)) } };
-              } else {
-                await new Promise((resolve) => setTimeout(resolve, 5));
-                yield { block: { header: Buffer.from(String(number)) } };
-              }
-            }
-          },
-        }),
-      ],
-      gate: createUnrestrictedGate(),
-      onInternalError: (error) => t.fail(String(error)),
+  const peers: Partial<Implementation<typeof PeerService>> = {
+    getChallenge(_, { caller }) {
+      state.calls++;
+      return { genesisHash: caller.identity ?? "nobody" };
     },
+  };
+  const chain: Partial<Implementation<typeof ChainService>> = {
+    async *listBlocks({ fromNumber }) {
+      for (let number = fromNumber; ; number++) {
+        if (number >= large) {
+          state.largeBlocks++;
+          // Compressible data would need fewer bytes.
+          yield { block: { header: randomBytes(128 * 1024), signature: Buffer.from(String(number)) } };
+        } else {
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          yield { block: { header: Buffer.from(String(number)) } };
+        }
+      }
+    },
+  };
+  const services = [
+    serve(PeerService, createDeferredService(PeerService, peers, unavailable).implementation),
+    serve(ChainService, createDeferredService(ChainService, chain, unavailable).implementation),
+  ];
+  const listener = createGrpcOnlyServer(
+    { services, gate: createUnrestrictedGate(), onInternalError: (error) => t.fail(String(error)) },
     key && createCertificate(key.privateKey),
   );
   const port = await listener.listen({ host: "127.0.0.1", port: wanted });
