@@ -140,57 +140,13 @@ for (const [name, bytes, status, errorCode] of [
   });
 }
 
-const rpc = (body: string): Promise<PlainResponse> =>
-  ask(node.port, "/", { method: "POST", body, headers: { "Content-Type": "application/json" } });
-
-const answers = test.macro({
-  async exec(t, body: string, expected: unknown) {
-    const { status, text } = await rpc(body);
-    t.is(status, 200);
-    t.deepEqual(JSON.parse(text), expected);
-  },
-  title: (_, body: string) => `POST / answers ${body.slice(0, 60)}`,
-});
-const notFound = { code: -32601, message: "Method not found" };
-
-test(answers, '{"jsonrpc":"2.0","id":1,"method":"moon"}', { jsonrpc: "2.0", id: 1, error: notFound });
-test(answers, '[{"jsonrpc":"2.0","id":"a","method":"x"},{"jsonrpc":"2.0","id":null,"method":"y"}]', [
-  { jsonrpc: "2.0", id: "a", error: notFound },
-  { jsonrpc: "2.0", id: null, error: notFound },
-]);
-test(answers, "{", { jsonrpc: "2.0", id: null, error: { code: -32700, message: "Parse error" } });
-test(answers, '{"method":"moon","params":[]}', {
-  result: 501,
-  response: { error: 'This node does not serve the method "moon".', errorCode: "NOT_IMPLEMENTED" },
-  require_reply: false,
-  extra: null,
-});
-
-test("responds with 204 to POST / with notifications only", async (t) => {
-  const { status, text } = await rpc('{"jsonrpc":"2.0","method":"x"}');
-  t.is(status, 204);
-  t.is(text, "");
-});
-
 test("rejects a megabyte of brackets without parsing it", async (t) => {
   const { status, text } = await ask(node.port, "/tlsnotary/verify", { method: "POST", body: "[".repeat(1_000_000) });
   t.is(status, 400);
   t.regex(text, /nested deeper than 128 levels/);
+  const rpc = (body: string): Promise<PlainResponse> => ask(node.port, "/", { method: "POST", body });
   t.like(JSON.parse((await rpc("[".repeat(1_000_000))).text), { error: { code: -32700 } });
   t.is((await rpc(`{"jsonrpc":"2.0","id":1,"method":"${'[\\"{'.repeat(200)}"}`)).status, 200);
-});
-
-test(answers, "[null, 7]", [
-  { jsonrpc: "2.0", id: null, error: { code: -32600, message: "Invalid Request" } },
-  { jsonrpc: "2.0", id: null, error: { code: -32600, message: "Invalid Request" } },
-]);
-
-test("rejects bodies of POST / that are no request", async (t) => {
-  for (const body of ["7", "null", "[]", '{"jsonrpc":"2.0","id":1}', '{"jsonrpc":"1.0","id":1,"method":"x"}']) {
-    const { status, text } = await rpc(body);
-    t.is(status, 200, body);
-    t.is((JSON.parse(text) as { error: { code: number } }).error.code, -32600, body);
-  }
 });
 
 for (const host of ["a b", "[::", "", "a:99999999"]) {

@@ -18,11 +18,14 @@ async function startWithProgram(t: Teardown) {
 }
 
 async function post(node: TestNode, body: unknown, headers: Record<string, string> = {}): Promise<string> {
-  const { text } = await ask(node.port, "/", {
+  const { status, text } = await ask(node.port, "/", {
     method: "POST",
     body: typeof body === "string" ? body : JSON.stringify(body),
     headers: { "Content-Type": "application/json", ...headers },
   });
+  if (status !== 200) {
+    throw new Error(`HTTP ${status}: ${text}`);
+  }
   return text;
 }
 
@@ -119,6 +122,13 @@ test("rejects invalid requests with their id if it is valid, alone and in batche
     [{ ...version, method: 1, id: {} }, invalid(null)],
     [{ ...version, jsonrpc: "1.0", id: 7 }, invalid(7)],
     [{ ...version, jsonrpc: 2, id: {} }, invalid(null)],
+    ...[1, "a", null].map((id) => {
+      const error = { code: -32601, message: "Method not found" };
+      return [
+        { ...version, method: "moon", id },
+        { jsonrpc: "2.0", id, error },
+      ] as const;
+    }),
     ...["a", "", 7, -1.5, 0, null].map(
       (id) =>
         [
@@ -133,6 +143,11 @@ test("rejects invalid requests with their id if it is valid, alone and in batche
   for (const text of ["7", '"info.getVersion"', "null", "true"]) {
     t.deepEqual(JSON.parse(await post(node, text)), invalid(null) as never, text);
   }
+  t.like(JSON.parse(await post(node, "[]")), { error: { code: -32600 } });
+  const parseError = { code: -32700, message: "Parse error" };
+  t.deepEqual(JSON.parse(await post(node, "{")), { jsonrpc: "2.0", id: null, error: parseError } as never);
+  const notification = '{"jsonrpc":"2.0","method":"x"}';
+  t.like(await ask(node.port, "/", { method: "POST", body: notification }), { status: 204, text: "" });
   const inBatch = [...cases, [7, invalid(null)], [null, invalid(null)], [[], invalid(null)]] as const;
   t.deepEqual(
     JSON.parse(
@@ -273,11 +288,9 @@ test("responds to existing clients in the node-call envelope", async (t) => {
   for (const params of [undefined, null, {}, [], [null], [7], [{ message: {} }]]) {
     t.is((JSON.parse(await post(node, { method: "nodeCall", params })) as { result: number }).result, 400);
   }
-  t.like(JSON.parse(await post(node, { method: "moon", params: [] })), {
-    ...{
-      result: 501,
-      response: { error: 'This node does not serve the method "moon".', errorCode: "NOT_IMPLEMENTED" },
-    },
+  t.deepEqual(JSON.parse(await post(node, { method: "moon", params: [] })), {
+    ...{ result: 501, require_reply: false, extra: null },
+    response: { error: 'This node does not serve the method "moon".', errorCode: "NOT_IMPLEMENTED" },
   });
 });
 
