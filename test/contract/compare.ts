@@ -6,6 +6,7 @@ import { create, getOption, type Message, toJson } from "@bufbuild/protobuf";
 import type { IncomingHttpHeaders } from "node:http";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { errorCatalog, type Reason } from "../../src/rpc/errors.js";
+import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
 import type { PlainResponse } from "../helpers/wire/plain-client.js";
 import { referenceJson } from "../helpers/wire/reference-json.js";
 import { type AnyRpcProtocol, connectRpc, readFailure, type RpcClient } from "../helpers/wire/rpc-clients.js";
@@ -112,12 +113,11 @@ async function compareJsonRpc(
   plain: PlainResponse,
 ): Promise<Comparison> {
   const { method, request } = contractCase;
-  const area = method.parent.typeName.split(".").at(-3) ?? "";
   // Empty texts and zeros are sent explicitly if the case sets them.
   const params = toJson(method.input, create(method.input, request as never), { alwaysEmitImplicit: true });
   const { text } = await client.ask("/", {
     method: "POST",
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: `${area}.${method.localName}`, params }),
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: `${areaOf(method.parent)}.${method.localName}`, params }),
     headers: { "Content-Type": "application/json", ...headersOf(contractCase) },
   });
   const failure = failureOf(plain);

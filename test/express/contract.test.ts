@@ -5,17 +5,14 @@
 import { create, toJson } from "@bufbuild/protobuf";
 import express from "express";
 import anyTest, { type TestFn } from "ava";
-import { once } from "node:events";
-import { type ClientHttp2Session, connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
-import { text } from "node:stream/consumers";
-import type { ContractCase, NodeName } from "../contract/case.js";
+import { type ContractCase, headersOf, type NodeName } from "../contract/case.js";
 import { cases } from "../contract/cases.js";
-import { people } from "../contract/data.js";
 import { startContractNodes } from "../contract/nodes.js";
-import { callerOf } from "../helpers/process/caller.js";
+import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
 import { listenApp } from "../helpers/nodes/express-app.js";
 import { ask, type PlainRequest, type PlainResponse } from "../helpers/wire/plain-client.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
+import { connectTransport } from "../helpers/wire/transports.js";
 
 type Ask = (path: string, request: PlainRequest) => Promise<PlainResponse>;
 /** Sends a request to the compiled handlers, and to an application that mounts the node. */
@@ -27,39 +24,27 @@ const fileScope = fileTeardown();
 test.before(async (t) => {
   const nodes = await startContractNodes(fileScope);
   for (const name of ["member", "newcomer"] as const) {
-    const { node, port: nodePort } = nodes[name];
+    const { node, port } = nodes[name];
     const { port: app } = await listenApp(
       fileScope,
       express()
         .disable("x-powered-by")
         .use("/mounted/here", (await node.application()).listener),
     );
-    const session = connect(`http://127.0.0.1:${nodePort}`);
-    fileScope.teardown(() => session.destroy());
+    const client = connectTransport("HTTP/2 by prior knowledge", { port });
+    fileScope.teardown(() => client.close());
     t.context[name] = {
-      compiled: (path, request) => askHttp2(session, path, request),
+      compiled: (path, request) => client.ask(path, request),
       mounted: (path, request) => ask(app, `/mounted/here${path}`, request),
     };
   }
 });
 
-async function askHttp2(session: ClientHttp2Session, path: string, request: PlainRequest): Promise<PlainResponse> {
-  const { method = "GET", headers = {}, body } = request;
-  const fields: OutgoingHttpHeaders = { ":method": method, ":path": path };
-  for (const [name, value] of Object.entries(headers)) {
-    fields[name.toLowerCase()] = value;
-  }
-  const stream = session.request(fields);
-  stream.end(body);
-  const [answered] = (await once(stream, "response")) as [IncomingHttpHeaders & { readonly ":status": number }];
-  const { ":status": status, ...others } = answered;
-  return { status, headers: Object.fromEntries(Object.entries(others)), text: await text(stream) };
-}
-
 const alike = test.macro({
-  async exec(t, { node, httpMethod, path, body, caller, method, request }: ContractCase) {
+  async exec(t, contractCase: ContractCase) {
+    const { node, httpMethod, path, body, method, request } = contractCase;
     const { compiled, mounted } = t.context[node];
-    const signed = caller === undefined ? {} : callerOf(people[caller]).headers();
+    const signed = headersOf(contractCase);
     const compare = async (to: string, given: PlainRequest): Promise<void> => {
       // One after the other, so that counts of requests in flight are equal.
       const expected = lasting(await compiled(to, given));
@@ -69,7 +54,7 @@ const alike = test.macro({
     await compare(path, body === undefined ? { headers: signed } : { method: httpMethod, body, headers: json });
     if (request !== undefined) {
       const params = toJson(method.input, create(method.input, request as never));
-      const rpc = `${method.parent.typeName.split(".").at(-3)}.${method.localName}`;
+      const rpc = `${areaOf(method.parent)}.${method.localName}`;
       await compare("/", {
         method: "POST",
         body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: rpc, params }),
