@@ -4,7 +4,7 @@ import { http } from "../../gen/google/api/annotations_pb.js";
 import { latestBlock } from "../../src/base/latest-block.js";
 import { callerOf } from "../helpers/process/caller.js";
 import { contractServices } from "../helpers/process/contract-files.js";
-import type { PlainRequest } from "../helpers/wire/plain-client.js";
+import { jsonPost, type PlainRequest } from "../helpers/wire/plain-client.js";
 import { withStablePending, people } from "./data.js";
 
 /** Signer of a request; undefined for an anonymous request. */
@@ -103,12 +103,8 @@ export function headersOf({ caller }: ContractCase): Record<string, string> {
 
 /** Returns the plain HTTP request, signed now. */
 export function plainRequestOf(contractCase: ContractCase): PlainRequest {
-  const { httpMethod, body } = contractCase;
-  return {
-    method: httpMethod,
-    ...(body !== undefined && { body }),
-    headers: { ...(body !== undefined && { "Content-Type": "application/json" }), ...headersOf(contractCase) },
-  };
+  const headers = headersOf(contractCase);
+  return contractCase.body === undefined ? { headers } : jsonPost(contractCase.body, headers);
 }
 
 /** Replaces values that differ between runs by placeholders. Other tests check their types. */

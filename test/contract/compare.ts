@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { errorCatalog, type Reason } from "../../src/rpc/errors.js";
 import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
-import type { PlainResponse } from "../helpers/wire/plain-client.js";
+import { jsonPost, type PlainResponse } from "../helpers/wire/plain-client.js";
 import { referenceJson } from "../helpers/wire/reference-json.js";
 import { type AnyRpcProtocol, connectRpc, readFailure, type RpcClient } from "../helpers/wire/rpc-clients.js";
 import {
@@ -115,11 +115,8 @@ async function compareJsonRpc(
   const { method, request } = contractCase;
   // Empty texts and zeros are sent explicitly if the case sets them.
   const params = toJson(method.input, create(method.input, request as never), { alwaysEmitImplicit: true });
-  const { text } = await client.ask("/", {
-    method: "POST",
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: `${areaOf(method.parent)}.${method.localName}`, params }),
-    headers: { "Content-Type": "application/json", ...headersOf(contractCase) },
-  });
+  const call = { jsonrpc: "2.0", id: 1, method: `${areaOf(method.parent)}.${method.localName}`, params };
+  const { text } = await client.ask("/", jsonPost(call, headersOf(contractCase)));
   const failure = failureOf(plain);
   if (failure === undefined) {
     return { expected: `{"jsonrpc":"2.0","id":1,"result":${mask(plain.text)}}`, actual: mask(text) };

@@ -16,7 +16,7 @@ import { maxTickBytes } from "../../src/rpc/exchange/pacing.js";
 import { version } from "../../src/base/version.js";
 import { createCaller } from "../helpers/process/caller.js";
 import { listenApp } from "../helpers/nodes/express-app.js";
-import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { ask, askJson, jsonPost } from "../helpers/wire/plain-client.js";
 import { run } from "../helpers/process/programs.js";
 import { startMember, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
@@ -66,11 +66,6 @@ interface FailureBody {
 }
 
 const failureOf = ({ text }: { readonly text: string }): FailureBody => JSON.parse(text) as FailureBody;
-const jsonBody = (body: object) => ({
-  method: "POST",
-  body: JSON.stringify(body),
-  headers: { "Content-Type": "application/json" },
-});
 
 /** Returns the parts of a response that are equal in every request. */
 async function askWhole(port: number, path: string, method = "GET") {
@@ -100,7 +95,7 @@ test("responds below its mount path as the node's port does, and leaves the rest
   t.is((await ask(port, "/node/version")).headers["x-app"], "mine");
 
   t.deepEqual(await askJson(port, "/hello"), { hello: "from the application" });
-  t.deepEqual(JSON.parse((await ask(port, "/echo", jsonBody({ a: 1 }))).text), { a: 1 });
+  t.deepEqual(JSON.parse((await ask(port, "/echo", jsonPost({ a: 1 }))).text), { a: 1 });
   for (const path of ["/version", "/nodes", "/nope"]) {
     t.like(await ask(port, path), { status: 404, text: "nothing of the application" }, path);
   }
@@ -131,9 +126,9 @@ test("serves curl and JSON-RPC, also in batches", async (t) => {
   const call = { jsonrpc: "2.0", id: 1, method: "info.getVersion" };
   const answer = { jsonrpc: "2.0", id: 1, result: version };
   for (const path of ["/node", "/node/"]) {
-    t.deepEqual(JSON.parse((await ask(port, path, jsonBody(call))).text), answer, path);
+    t.deepEqual(JSON.parse((await ask(port, path, jsonPost(call))).text), answer, path);
   }
-  t.deepEqual(JSON.parse((await ask(port, "/node", jsonBody([call, { ...call, id: 2 }]))).text), [
+  t.deepEqual(JSON.parse((await ask(port, "/node", jsonPost([call, { ...call, id: 2 }]))).text), [
     answer,
     { ...answer, id: 2 },
   ]);
@@ -178,7 +173,7 @@ test("sends large responses completely, and limits bodies as on the port", async
   t.true(docs.equals(await bytesOf(node.port, "/docs")));
 
   const call = (bytes: number) =>
-    jsonBody({ jsonrpc: "2.0", id: 1, method: "info.getVersion", params: {}, pad: "x".repeat(bytes) });
+    jsonPost({ jsonrpc: "2.0", id: 1, method: "info.getVersion", params: {}, pad: "x".repeat(bytes) });
   t.is((await ask(port, "/node", call(1_500_000))).status, 200);
   const rejected = await ask(port, "/node", call(2_200_000));
   t.is(rejected.status, 413);
@@ -307,7 +302,7 @@ test("completes requests in flight and rejects new ones after the node stops, wh
     for (let change = await changes.next(); change.done !== true; change = await changes.next());
   });
   await stopped;
-  const rejected = await ask(port, "/node", jsonBody({}));
+  const rejected = await ask(port, "/node", jsonPost({}));
   t.is(rejected.status, 503);
   t.is(failureOf(rejected).errorCode, "STATE_NOT_READY");
   t.deepEqual(await askJson(port, "/hello"), { hello: "from the application" });

@@ -14,7 +14,7 @@ import { createMcpPort } from "../../src/rpc/server/rpc-server.js";
 import { reflectionServices } from "../../src/rpc/describe/reflection.js";
 import { serve } from "../../src/rpc/service.js";
 import { openSettings, startServices } from "../helpers/nodes/edge-server.js";
-import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { ask, askJson, jsonPost } from "../helpers/wire/plain-client.js";
 import { parseMetrics } from "../helpers/process/prometheus.js";
 
 /** A stream of one message. */
@@ -62,10 +62,7 @@ test("serves an added rpc over HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI,
     t.is((await createClient(AddedService, transport).getThing({ name: "a" })).count, 3n);
   }
   const call = async (method: string, params?: object): Promise<unknown> => {
-    const { text } = await ask(port, "/", {
-      method: "POST",
-      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-    });
+    const { text } = await ask(port, "/", jsonPost({ jsonrpc: "2.0", id: 1, method, params }));
     return (JSON.parse(text) as { result: unknown }).result;
   };
   t.deepEqual(await call("testing.getThing", { name: "a/b" }), thing);

@@ -8,7 +8,7 @@ import { type GetInfoResponse, InfoService, type ListPeersResponse } from "../..
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { maxResponseBytes } from "../../src/base/limits/response-limits.js";
 import { testKey } from "../helpers/chain/keys.js";
-import { ask } from "../helpers/wire/plain-client.js";
+import { ask, jsonPost } from "../helpers/wire/plain-client.js";
 import { connectEach } from "../helpers/wire/rpc-clients.js";
 import { runCli } from "../helpers/nodes/run-cli.js";
 import { insertProgram, seedDatabase } from "../helpers/chain/seed.js";
@@ -19,7 +19,7 @@ const alice = testKey(2);
 const addressOf = (n: number): string => `stor-${n.toString(16).padStart(40, "0")}`;
 
 const post = async (port: number, body: unknown): Promise<{ answer: unknown; bytes: number }> => {
-  const { text } = await ask(port, "/", { method: "POST", body: JSON.stringify(body) });
+  const { text } = await ask(port, "/", jsonPost(body));
   return { answer: JSON.parse(text), bytes: Buffer.byteLength(text) };
 };
 

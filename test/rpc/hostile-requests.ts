@@ -10,7 +10,7 @@ import { http } from "../../gen/google/api/annotations_pb.js";
 import { createCaller } from "../helpers/process/caller.js";
 import { contractServices } from "../helpers/process/contract-files.js";
 import { grpcMessage } from "../helpers/wire/http2-frames.js";
-import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { ask, askJson, jsonPost } from "../helpers/wire/plain-client.js";
 import { sharedTestNode } from "../helpers/nodes/start-node.js";
 import { until } from "../helpers/nodes/until.js";
 
@@ -176,11 +176,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
   test.serial("rejects a decompression bomb before it is fully decompressed", async (t) => {
     const before = process.memoryUsage.rss();
     for (let i = 0; i < 20; i++) {
-      const json = await ask(node.port, getVersion, {
-        method: "POST",
-        body: bomb,
-        headers: { "Content-Type": "application/json", "Content-Encoding": "gzip" },
-      });
+      const json = await ask(node.port, getVersion, jsonPost(bomb, { "Content-Encoding": "gzip" }));
       t.is((JSON.parse(json.text) as { code: string }).code, "resource_exhausted");
       const web = await ask(node.port, getVersion, {
         method: "POST",
@@ -295,11 +291,7 @@ export function testHostileRequests(flags: Readonly<Record<string, string>>): vo
 
   test("responds with a Connect error and its reason to invalid JSON", async (t) => {
     for (const body of ["[1,2", "null", "", "[".repeat(1_000_000), " ".repeat(2_100_000)]) {
-      const { status, text, headers } = await ask(node.port, getVersion, {
-        method: "POST",
-        body,
-        headers: { "Content-Type": "application/json" },
-      });
+      const { status, text, headers } = await ask(node.port, getVersion, jsonPost(body));
       const isLarge = body.length > 2_000_000;
       t.is(status, isLarge ? 429 : 400);
       t.is(headers["content-type"], "application/json");

@@ -9,7 +9,7 @@ import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
 import { writeEnvelope } from "../../src/rpc/exchange/rpc-requests.js";
 import { contractFiles, contractServices } from "../helpers/process/contract-files.js";
 import { testKey } from "../helpers/chain/keys.js";
-import { ask } from "../helpers/wire/plain-client.js";
+import { ask, jsonPost } from "../helpers/wire/plain-client.js";
 import { connectEach, readFailure, rpcProtocols } from "../helpers/wire/rpc-clients.js";
 import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
 import { storeProgram } from "../helpers/chain/submit.js";
@@ -88,7 +88,7 @@ async function askJsonRpc(
     [name]: field.fieldKind === "list" ? [value] : value,
   };
   const request = { jsonrpc: "2.0", id: 1, method: `${areaOf(method.parent)}.${method.localName}`, params };
-  return (await ask(node.port, "/", { method: "POST", body: JSON.stringify(request) })).text;
+  return (await ask(node.port, "/", jsonPost(request))).text;
 }
 
 async function refusalByJsonRpc(...given: Parameters<typeof askJsonRpc>): Promise<Refusal> {
@@ -260,6 +260,6 @@ test("names the field, the value and the accepted type in the error for a value 
   const plain = await askPlainly(method, search["exact"]!, ["x".repeat(1_000)]);
   t.is(refusalOf(plain!.text).message, `exact must be true or false, not "${"x".repeat(80)}…".`);
   const submit = { jsonrpc: "2.0", id: 1, method: "chain.submitTransaction", params: { transaction: { body: "!!" } } };
-  const { text } = await ask(node.port, "/", { method: "POST", body: JSON.stringify(submit) });
+  const { text } = await ask(node.port, "/", jsonPost(submit));
   t.true(text.includes('"message":"transaction.body must be base64, not \\"!!\\"."'), text);
 });

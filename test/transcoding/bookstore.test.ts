@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { join, resolve } from "node:path";
-import { ask } from "../helpers/wire/plain-client.js";
+import { ask, jsonPost } from "../helpers/wire/plain-client.js";
 import { until } from "../helpers/nodes/until.js";
 
 test("serves the bookstore by plain routes and Connect, with middleware that sees route paths", async (t) => {
@@ -15,9 +15,8 @@ test("serves the bookstore by plain routes and Connect, with middleware that see
   child.stdout.setEncoding("utf8").on("data", (text: string) => (printed += text));
   await until(() => printed.includes("\n"));
   const port = Number(/:(\d+)\//.exec(printed)![1]);
-  const post = { method: "POST", body: '{"title":"Leaves"}', headers: { "Content-Type": "application/json" } };
   const book = { name: "shelves/poems/books/1", title: "Leaves", author: null };
-  t.deepEqual(JSON.parse((await ask(port, "/v1/shelves/poems/books", post)).text), book);
+  t.deepEqual(JSON.parse((await ask(port, "/v1/shelves/poems/books", jsonPost({ title: "Leaves" }))).text), book);
   t.deepEqual(JSON.parse((await ask(port, "/v1/shelves/poems/books/1")).text), book);
   t.deepEqual(JSON.parse((await ask(port, "/v1/books/1")).text), book);
   t.is((await ask(port, "/v1/books/2")).status, 404);

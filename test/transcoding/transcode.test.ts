@@ -4,7 +4,7 @@ import test from "ava";
 import express from "express";
 import { transcode, type TranscodeOptions } from "gatehouse/transcoding";
 import { listenApp } from "../helpers/nodes/express-app.js";
-import { ask, type PlainResponse } from "../helpers/wire/plain-client.js";
+import { ask, jsonPost, type PlainResponse } from "../helpers/wire/plain-client.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
 import { PlainRoutesService } from "../../gen/gatehouse/testing/v1/plain_routes_pb.js";
@@ -25,7 +25,6 @@ async function serve(t: Teardown, functions: Parts, options: Partial<TranscodeOp
 }
 
 const bodyOf = ({ text }: PlainResponse): unknown => JSON.parse(text);
-const post = (body: string) => ({ method: "POST", body, headers: { "Content-Type": "application/json" } });
 
 /** Responds with the request as JSON. */
 const echo: Parts = {
@@ -70,10 +69,17 @@ test("binds queries to lists, nested messages and oneof fields, and rejects repe
 
 test("binds the body to the request or one field, next to path and query", async (t) => {
   const port = await serve(t, echo);
-  t.like(bodyOf(await ask(port, "/v1/a?number=3", post('{"depth":4}'))), { name: "a", number: 3, inner: { depth: 4 } });
-  t.like(bodyOf(await ask(port, "/v2", post('{"name":"b","inner":{"depth":5}}'))), { name: "b", inner: { depth: 5 } });
-  t.is((await ask(port, "/v1/a", post("{"))).status, 400);
-  t.is((await ask(port, "/v2", post(`"${"x".repeat(3_000_000)}"`))).status, 413);
+  t.like(bodyOf(await ask(port, "/v1/a?number=3", jsonPost('{"depth":4}'))), {
+    name: "a",
+    number: 3,
+    inner: { depth: 4 },
+  });
+  t.like(bodyOf(await ask(port, "/v2", jsonPost('{"name":"b","inner":{"depth":5}}'))), {
+    name: "b",
+    inner: { depth: 5 },
+  });
+  t.is((await ask(port, "/v1/a", jsonPost("{"))).status, 400);
+  t.is((await ask(port, "/v2", jsonPost(`"${"x".repeat(3_000_000)}"`))).status, 413);
 });
 
 test("responds to errors with the status of their code, the reason of their details, and their headers", async (t) => {
@@ -172,7 +178,7 @@ test("sends streams as events or requested lines, and ends them when the client 
 test("names the remedy for a body that was read before, and rejects two rpcs with one route", async (t) => {
   const app = express().use(express.json(), transcode({ routes: routesOf(echo) }));
   const { port } = await listenApp(t, app);
-  t.is((await ask(port, "/v2", post("{}"))).status, 500);
+  t.is((await ask(port, "/v2", jsonPost("{}"))).status, 500);
   t.is((await ask(port, "/v1/a")).status, 200);
   t.throws(
     () =>

@@ -20,6 +20,15 @@ export interface PlainRequest {
   readonly body?: string | Buffer;
 }
 
+/** Creates a POST request with a JSON body: a value, or text that is sent as it is. */
+export function jsonPost(body: unknown, headers: Readonly<Record<string, string>> = {}) {
+  return {
+    method: "POST",
+    body: typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body),
+    headers: { "Content-Type": "application/json", ...headers },
+  };
+}
+
 /** The connection of a request. */
 interface Connection {
   /** The source address; by default 127.0.0.1. */

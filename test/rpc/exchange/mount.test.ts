@@ -8,7 +8,7 @@ import type { Exchange } from "../../../src/rpc/exchange/exchange.js";
 import { jsonResponse } from "../../../src/rpc/exchange/responses.js";
 import { createMount } from "../../../src/rpc/exchange/mount.js";
 import { listenApp } from "../../helpers/nodes/express-app.js";
-import { ask } from "../../helpers/wire/plain-client.js";
+import { ask, jsonPost } from "../../helpers/wire/plain-client.js";
 import { until } from "../../helpers/nodes/until.js";
 
 /** Creates a mount that passes its requests to this handler. */
@@ -48,11 +48,7 @@ for (const [name, parser] of Object.entries(parsers)) {
     const { handler, errors } = mountOf(countBytes);
     const { port } = await listenApp(t, express().use(parser, handler));
     for (const size of [2, 90_000]) {
-      const { status, text } = await ask(port, "/", {
-        method: "POST",
-        body: `{${" ".repeat(size - 2)}}`,
-        headers: { "Content-Type": "application/json" },
-      });
+      const { status, text } = await ask(port, "/", jsonPost(`{${" ".repeat(size - 2)}}`));
       t.is(status, 500);
       t.like(JSON.parse(text), { success: false, errorCode: "INTERNAL_ERROR" });
     }

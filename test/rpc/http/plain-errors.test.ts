@@ -1,7 +1,7 @@
 /** Error bodies and headers of plain HTTP, which are the same on every route. */
 import test from "ava";
 import { connect } from "node:net";
-import { ask, type PlainRequest, type PlainResponse } from "../../helpers/wire/plain-client.js";
+import { ask, jsonPost, type PlainRequest, type PlainResponse } from "../../helpers/wire/plain-client.js";
 import { sharedTestNode } from "../../helpers/nodes/start-node.js";
 
 const node = sharedTestNode({ "tlsnotary-enabled": true });
@@ -151,11 +151,7 @@ test("rejects a megabyte of brackets without parsing it", async (t) => {
 
 for (const host of ["a b", "[::", "", "a:99999999"]) {
   test(`responds over Connect for any Host header: "${host}"`, async (t) => {
-    const answer = await ask(node.port, "/gatehouse.info.v1.InfoService/GetVersion", {
-      method: "POST",
-      headers: { "Content-Type": "application/json", Host: host },
-      body: "{}",
-    });
+    const answer = await ask(node.port, "/gatehouse.info.v1.InfoService/GetVersion", jsonPost("{}", { Host: host }));
     t.is(answer.status, 200);
   });
 }

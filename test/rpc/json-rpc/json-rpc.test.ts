@@ -5,7 +5,7 @@ import { JSONRPCClient, type JSONRPCResponse } from "json-rpc-2.0";
 import { startMember, startTestNode, type TestNode } from "../../helpers/nodes/start-node.js";
 import { testKey } from "../../helpers/chain/keys.js";
 import { heapBytes } from "../../helpers/process/heap.js";
-import { ask, askJson } from "../../helpers/wire/plain-client.js";
+import { ask, askJson, jsonPost } from "../../helpers/wire/plain-client.js";
 import { storeProgram } from "../../helpers/chain/submit.js";
 import type { Teardown } from "../../helpers/nodes/teardown.js";
 
@@ -18,11 +18,7 @@ async function startWithProgram(t: Teardown) {
 }
 
 async function post(node: TestNode, body: unknown, headers: Record<string, string> = {}): Promise<string> {
-  const { status, text } = await ask(node.port, "/", {
-    method: "POST",
-    body: typeof body === "string" ? body : JSON.stringify(body),
-    headers: { "Content-Type": "application/json", ...headers },
-  });
+  const { status, text } = await ask(node.port, "/", jsonPost(body, headers));
   if (status !== 200) {
     throw new Error(`HTTP ${status}: ${text}`);
   }

@@ -5,7 +5,7 @@ import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { callerOf } from "../../helpers/process/caller.js";
 import { connectGrpc } from "../../helpers/wire/grpc-client.js";
 import { testKey } from "../../helpers/chain/keys.js";
-import { ask, askJson } from "../../helpers/wire/plain-client.js";
+import { ask, askJson, jsonPost } from "../../helpers/wire/plain-client.js";
 import { startMember } from "../../helpers/nodes/start-node.js";
 import { storeProgram } from "../../helpers/chain/submit.js";
 import type { Teardown } from "../../helpers/nodes/teardown.js";
@@ -28,11 +28,7 @@ async function start(t: Teardown) {
   const call = async (message: string, data: object = {}, headers: Record<string, string> = {}): Promise<Answer> => {
     // Members that clients send besides the two that matter.
     const params = [{ type: "nodeCall", message, sender: null, receiver: null, timestamp: null, data, extra: "" }];
-    const { text } = await ask(node.port, "/", {
-      method: "POST",
-      body: JSON.stringify({ method: "nodeCall", params }),
-      headers: { "Content-Type": "application/json", ...headers },
-    });
+    const { text } = await ask(node.port, "/", jsonPost({ method: "nodeCall", params }, headers));
     return JSON.parse(text) as Answer;
   };
   return { node, address, hash, call };
@@ -135,8 +131,8 @@ test("accepts every request form and header set of existing clients", async (t) 
   ];
   for (const headers of sets) {
     const post = async (body: object): Promise<unknown> => {
-      const all = { "Content-Type": "application/json", Accept: "application/json, text/plain, */*", ...headers };
-      return JSON.parse((await ask(node.port, "/", { method: "POST", body: JSON.stringify(body), headers: all })).text);
+      const accept = { Accept: "application/json, text/plain, */*" };
+      return JSON.parse((await ask(node.port, "/", jsonPost(body, { ...accept, ...headers }))).text);
     };
     const what = JSON.stringify(headers);
     for (const body of bodies) {
