@@ -5,12 +5,16 @@ import type { Request, RequestHandler, Response } from "express";
 import type { OutgoingHttpHeaders } from "node:http";
 import { PassThrough, Readable } from "node:stream";
 import { createConnectHandler, type ServeUnary } from "../rpc/connect/connect-handler.js";
-import { checkMessage, createCallError, readLibraryBody, sendLibraryResponse } from "../rpc/connect/library-handler.js";
-import { connectRoutes, createLibraryCall, libraryOptions, valuesOf } from "../rpc/connect/routes.js";
+import {
+  checkMessage,
+  readLibraryBody,
+  sendLibraryResponse,
+  serveLibraryCall,
+} from "../rpc/connect/library-handler.js";
+import { connectRoutes, libraryOptions } from "../rpc/connect/routes.js";
 import type { Exchange } from "../rpc/exchange/exchange.js";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
 import { longTimeouts, type RpcMedia, type ServeRpc } from "../rpc/exchange/rpc-requests.js";
-import { serveExchange } from "../rpc/exchange/serve.js";
 import type { Permit, ProtocolDeps } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
 
@@ -34,44 +38,32 @@ export function createConnectMiddleware(
   ): void => {
     // Express has added its own methods.
     const { request } = exchange as Http1Exchange & { readonly request: Request };
-    serveExchange(
-      exchange,
-      {
-        protocol: media.protocol,
-        method: served,
-        async respond(permit, call) {
-          const libraryCall = createLibraryCall(exchange.requestId, served);
-          valuesByRequest.set(request, valuesOf(call.caller, libraryCall));
-          await prepare(request, permit);
-          longTimeouts(exchange).forEach((name) => Reflect.deleteProperty(request.headers, name));
-          if (media.protocol !== "connect") {
-            request.headers["content-type"] = `application/${media.protocol}+${media.format}`;
-          }
-          const out = new LibraryResponse();
-          exchange.onClose(() => out.abort());
-          try {
-            middleware(request, out as unknown as Response, () => undefined);
-            await out.started();
-            await sendLibraryResponse(
-              exchange,
-              { status: out.status, header: out.header, body: out.iterator({ destroyOnReturn: false }) },
-              media,
-              permit,
-            );
-          } catch (error) {
-            if (!exchange.isClosed) {
-              throw error;
-            }
-          } finally {
-            out.abort();
-          }
-          permit.recordOutcome(libraryCall.failure);
-          return undefined;
-        },
-        reject: (failure, headers) => createCallError(exchange, failure, headers, media),
-      },
-      deps,
-    );
+    serveLibraryCall(exchange, served, media, deps, async (permit, _call, values) => {
+      valuesByRequest.set(request, values);
+      await prepare(request, permit);
+      longTimeouts(exchange).forEach((name) => Reflect.deleteProperty(request.headers, name));
+      if (media.protocol !== "connect") {
+        request.headers["content-type"] = `application/${media.protocol}+${media.format}`;
+      }
+      const out = new LibraryResponse();
+      exchange.onClose(() => out.abort());
+      try {
+        middleware(request, out as unknown as Response, () => undefined);
+        await out.started();
+        await sendLibraryResponse(
+          exchange,
+          { status: out.status, header: out.header, body: out.iterator({ destroyOnReturn: false }) },
+          media,
+          permit,
+        );
+      } catch (error) {
+        if (!exchange.isClosed) {
+          throw error;
+        }
+      } finally {
+        out.abort();
+      }
+    });
   };
   const serveUnary: ServeUnary = (exchange, served, media, read) =>
     serveByMiddleware(exchange, served, media, async (request, permit) => {

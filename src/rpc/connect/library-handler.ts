@@ -3,8 +3,8 @@
  * Functions, gate and error catalog are the same as in every other protocol.
  */
 import { type DescMethod, toJsonString } from "@bufbuild/protobuf";
-import { createConnectRouter } from "@connectrpc/connect";
-import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { type ContextValues, createConnectRouter } from "@connectrpc/connect";
+import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { Readable } from "node:stream";
 import { readJsonText } from "../codec/json-request.js";
 import { requestDecoder } from "../codec/request-rules.js";
@@ -20,46 +20,55 @@ import {
   type ServeRpc,
   writeEnvelope,
 } from "../exchange/rpc-requests.js";
-import { serveExchange } from "../exchange/serve.js";
+import { type ServeDeps, serveExchange } from "../exchange/serve.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
 import type { Call, ServedMethod } from "../service.js";
 import { streamError, unaryError } from "./connect-error.js";
-import { connectRoutes, createLibraryCall, libraryOptions, type LibraryCall, valuesOf } from "./routes.js";
+import { connectRoutes, createLibraryCall, libraryOptions, valuesOf } from "./routes.js";
 
 export function createLibraryHandler(deps: ProtocolDeps): ServeRpc {
   const router = createConnectRouter(libraryOptions);
   connectRoutes(deps)(router);
   const byPath = new Map<string, UniversalHandler>(router.handlers.map((handler) => [handler.requestPath, handler]));
 
-  return (exchange, served, media) => {
-    const handle = byPath.get(exchange.path)!;
-    serveExchange(
-      exchange,
-      {
-        protocol: media.protocol,
-        method: served,
-        async respond(permit, call) {
-          const libraryCall = createLibraryCall(exchange.requestId, served);
-          const body = await readLibraryBody(exchange, served, media, permit);
-          const response = await handle(toRequest(exchange, media, call, libraryCall, body));
-          await sendLibraryResponse(exchange, response, media, permit);
-          permit.recordOutcome(libraryCall.failure);
-          return undefined;
-        },
-        reject: (failure, headers) => createCallError(exchange, failure, headers, media),
-      },
-      deps,
-    );
-  };
+  return (exchange, served, media) =>
+    serveLibraryCall(exchange, served, media, deps, async (permit, call, contextValues) => {
+      const body = await readLibraryBody(exchange, served, media, permit);
+      const request = { ...toRequest(exchange, media), body, signal: call.signal, contextValues };
+      await sendLibraryResponse(exchange, await byPath.get(exchange.path)!(request), media, permit);
+    });
 }
 
-function toRequest(
+/**
+ * Serves a call that the library processes.
+ *
+ * @param run passes the call to the library with these context values, and sends the response.
+ */
+export function serveLibraryCall(
   exchange: Exchange,
-  { protocol, format }: RpcMedia,
-  call: Call,
-  libraryCall: LibraryCall,
-  body: AsyncIterable<Uint8Array>,
-): UniversalServerRequest {
+  served: ServedMethod,
+  media: RpcMedia,
+  deps: ServeDeps,
+  run: (permit: Permit, call: Call, values: ContextValues) => Promise<void>,
+): void {
+  serveExchange(
+    exchange,
+    {
+      protocol: media.protocol,
+      method: served,
+      async respond(permit, call) {
+        const libraryCall = createLibraryCall(exchange.requestId, served);
+        await run(permit, call, valuesOf(call.caller, libraryCall));
+        permit.recordOutcome(libraryCall.failure);
+        return undefined;
+      },
+      reject: (failure, headers) => createCallError(exchange, failure, headers, media),
+    },
+    deps,
+  );
+}
+
+function toRequest(exchange: Exchange, { protocol, format }: RpcMedia) {
   const header = new Headers();
   for (const [name, value] of exchange.headerEntries()) {
     try {
@@ -77,9 +86,6 @@ function toRequest(
     url: `http://localhost${exchange.path}${exchange.query === "" ? "" : `?${exchange.query}`}`,
     method: exchange.method,
     header,
-    body,
-    signal: call.signal,
-    contextValues: valuesOf(call.caller, libraryCall),
   };
 }
 
@@ -108,7 +114,7 @@ export async function sendLibraryResponse(
 }
 
 /** Returns the error response of a call that was rejected by the gate, or that failed outside the library. */
-export function createCallError(
+function createCallError(
   { requestId, method }: Exchange,
   failure: RpcError,
   permitHeaders: readonly string[],
