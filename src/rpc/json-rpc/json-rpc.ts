@@ -9,7 +9,7 @@ import { toReportedError, type ProtocolDeps } from "../gate.js";
 import { type ServedMethod, withCaller } from "../service.js";
 import { receiveBatch } from "./batch.js";
 import { compileMethod, type NamedMethod } from "./named-methods.js";
-import { errorText, idOf, isRequest, type JsonRpcRequest, serverError } from "./request.js";
+import { asObject, errorText, idOf, isRequest, type JsonRpcRequest, serverError } from "./request.js";
 
 export interface JsonRpcDeps extends Pick<ProtocolDeps, "gate" | "onInternalError"> {
   readonly methods: readonly NamedMethod[];
@@ -36,7 +36,15 @@ interface EntryMethod {
 export type JsonRpcEntry = (request: JsonRpcRequest) => Promise<string | undefined>;
 
 export function createJsonRpcEntry(deps: JsonRpcDeps): JsonRpcEntry {
-  const methods = new Map(deps.methods.map((method) => [method.name, compileForCaller(method)]));
+  const methods = new Map<string, EntryMethod>();
+  for (const method of deps.methods) {
+    const { name, served } = method;
+    const run = compileMethod(method);
+    methods.set(name, {
+      served,
+      run: async (params, { permit, call }) => await run(params, withCaller(call, permit.callerOf(served))),
+    });
+  }
   methods.set("rpc.discover", { served: undefined, run: async () => await Promise.resolve(deps.discover()) });
 
   const server = new JSONRPCServer<JsonRpcRequest>({ errorListener: () => undefined });
@@ -108,16 +116,6 @@ function writeResponse(response: JSONRPCResponse): string {
     : JSON.stringify(response);
 }
 
-/** Compiles a method to run on behalf of the caller of a request. */
-function compileForCaller(method: NamedMethod): EntryMethod {
-  const { served } = method;
-  const run = compileMethod(method);
-  return {
-    served,
-    run: async (params, { permit, call }) => await run(params, withCaller(call, permit.callerOf(served))),
-  };
-}
-
 /** Request of the node-call envelope: `{method, params}` without `jsonrpc`. */
 interface NodeCallRequest {
   readonly method: string;
@@ -125,13 +123,8 @@ interface NodeCallRequest {
 }
 
 function isNodeCallRequest(request: unknown): request is NodeCallRequest {
-  return (
-    typeof request === "object" &&
-    request !== null &&
-    !Object.hasOwn(request, "jsonrpc") &&
-    Object.hasOwn(request, "method") &&
-    typeof (request as { method: unknown }).method === "string"
-  );
+  const { jsonrpc, method } = asObject(request);
+  return jsonrpc === undefined && typeof method === "string";
 }
 
 function nodeCallText(result: number, response: string): string {

@@ -37,6 +37,11 @@ export function idOf(request: unknown): JSONRPCID | undefined {
   return isJSONRPCID(id) ? id : null;
 }
 
-function asObject(request: unknown): { readonly jsonrpc?: unknown; readonly method?: unknown; readonly id?: unknown } {
+/** Returns the members of a request; none of a request that is no object. */
+export function asObject(request: unknown): {
+  readonly jsonrpc?: unknown;
+  readonly method?: unknown;
+  readonly id?: unknown;
+} {
   return typeof request === "object" && request !== null ? request : {};
 }
