@@ -3,19 +3,21 @@
  * test/contract/compare.ts says over which transport a protocol runs every case.
  */
 import anyTest, { type TestFn } from "ava";
-import { fileTeardown } from "../helpers/nodes/teardown.js";
+import { makeCertificate } from "../helpers/nodes/start-node.js";
+import { fileTeardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { type TransportName, transports } from "../helpers/wire/transports.js";
 import { cases } from "./cases.js";
 import { protocolsOver } from "./compare.js";
 import { askAll, isRead, type Sides, testCell, testSurface } from "./matrix.js";
-import { startContractNodesWithTls } from "./nodes.js";
+import { startContractNodesTwice } from "./nodes.js";
 
 const test = anyTest as TestFn<Sides>;
 const fileScope = fileTeardown();
 
 test.before(async (t) => {
   t.timeout(5 * 60_000);
-  const { cleartext, tls } = await startContractNodesWithTls(fileScope);
+  const { cert, key } = await makeCertificate(await temporaryDirectory(fileScope));
+  const [cleartext, tls] = await startContractNodesTwice(fileScope, { "tls-cert": cert, "tls-key": key });
   t.context = { cleartext: await askAll(cleartext), tls: await askAll(tls) };
 });
 

@@ -6,7 +6,7 @@ import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/cha
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { createMempoolStore } from "../../src/chain/blocks/mempool-store.js";
-import { makeCertificate, silentPeer, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
+import { silentPeer, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { openChain } from "../helpers/chain/chain.js";
 import { genesisOf, testKey, writeKey } from "../helpers/chain/keys.js";
 import { signedHead } from "../helpers/chain/heads.js";
@@ -31,24 +31,14 @@ export async function startContractNodes(t: Teardown): Promise<ContractNodes> {
   return startBoth(t, await seedMember(t));
 }
 
-/** Starts both nodes twice from one seed: in cleartext, and with a self-signed certificate. */
-export async function startContractNodesWithTls(
+/** Starts both nodes twice from one seed: without and with these flags. */
+export async function startContractNodesTwice(
   t: Teardown,
-): Promise<{ readonly cleartext: ContractNodes; readonly tls: ContractNodes }> {
+  flags: Readonly<Record<string, string>>,
+): Promise<[plain: ContractNodes, flagged: ContractNodes]> {
   const [dir, copy] = [await seedMember(t), await temporaryDirectory(t)];
   await cp(dir, copy, { recursive: true });
-  const { cert, key } = await makeCertificate(await temporaryDirectory(t));
-  const cleartext = await startBoth(t, dir);
-  return { cleartext, tls: await startBoth(t, copy, { "tls-cert": cert, "tls-key": key }) };
-}
-
-/** Starts both nodes twice from one seed: with and without workers. */
-export async function startContractNodesWithWorkers(
-  t: Teardown,
-): Promise<{ readonly workers: ContractNodes; readonly alone: ContractNodes }> {
-  const [dir, copy] = [await seedMember(t), await temporaryDirectory(t)];
-  await cp(dir, copy, { recursive: true });
-  return { workers: await startBoth(t, dir, { workers: "2" }), alone: await startBoth(t, copy) };
+  return [await startBoth(t, dir), await startBoth(t, copy, flags)];
 }
 
 /** Creates a directory with the member's database, key, genesis and peers. */
@@ -83,7 +73,11 @@ async function seedMember(t: Teardown): Promise<string> {
   return dir;
 }
 
-async function startBoth(t: Teardown, memberDir: string, more: Record<string, string> = {}): Promise<ContractNodes> {
+async function startBoth(
+  t: Teardown,
+  memberDir: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<ContractNodes> {
   const ca = more["tls-cert"] === undefined ? {} : { ca: await readFile(more["tls-cert"]) };
   // A node of an open network warns of private programs at a varying time.
   const flags = { followers: "listed", "tlsnotary-enabled": true, "notary-keys": notaryKey, ...more };

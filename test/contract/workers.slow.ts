@@ -4,14 +4,14 @@ import { fileTeardown } from "../helpers/nodes/teardown.js";
 import type { TransportName } from "../helpers/wire/transports.js";
 import { protocolsOver } from "./compare.js";
 import { askAll, type Sides, testCell, testSurface } from "./matrix.js";
-import { startContractNodesWithWorkers } from "./nodes.js";
+import { startContractNodesTwice } from "./nodes.js";
 
 const test = anyTest as TestFn<Sides>;
 const fileScope = fileTeardown();
 
 test.before(async (t) => {
   t.timeout(5 * 60_000);
-  const { workers, alone } = await startContractNodesWithWorkers(fileScope);
+  const [alone, workers] = await startContractNodesTwice(fileScope, { workers: "2" });
   // Cases that change the state change both nodes.
   await askAll(workers);
   t.context = { cleartext: { ...(await askAll(alone)), nodes: workers } };
