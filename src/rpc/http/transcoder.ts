@@ -16,15 +16,13 @@ import { compileRequestBinder } from "./request-binder.js";
 import { RouteTable, splitPath } from "./route-table.js";
 import { type Call, fullNameOf, type ServedMethod } from "../service.js";
 
-interface RouteRequest {
-  readonly exchange: Exchange;
-  readonly parameters: readonly string[];
-  readonly permit: Permit;
-  readonly call: Call;
-}
-
 /** Creates the response to a request. A stream sends its own response, and resolves with undefined. */
-type Respond = (request: RouteRequest) => HttpResponse | Promise<HttpResponse | undefined>;
+type Respond = (
+  exchange: Exchange,
+  parameters: readonly string[],
+  permit: Permit,
+  call: Call,
+) => HttpResponse | Promise<HttpResponse | undefined>;
 
 /** Rpc with its plain HTTP route, independent of the router. */
 export interface Endpoint {
@@ -66,7 +64,7 @@ export function compileEndpoints(deps: ProtocolDeps, reject?: Reject): Endpoint[
             {
               protocol: "http",
               method: served,
-              respond: (permit, call) => respond({ exchange, parameters, permit, call }),
+              respond: (permit, call) => respond(exchange, parameters, permit, call),
               reject: reject && ((failure, headers) => reject(exchange, failure, headers)),
             },
             deps,
@@ -119,7 +117,7 @@ function compileRoute(
   const { input, output } = served.desc;
   const bind = compileRequestBinder(input, pathFieldsOf(template), body);
   const encode = shareBytes(responseEncoder(output, responseField));
-  return ({ exchange, parameters, permit, call }) =>
+  return (exchange, parameters, permit, call) =>
     respondCached(exchange, call.caller, {
       invoke: () =>
         body === undefined
@@ -152,7 +150,7 @@ function compileStreamRoute(served: ServedMethod, route: HttpRoute, deps: Protoc
   const bind = compileRequestBinder(served.desc.input, pathFieldsOf(route.template), route.body);
   const resume = compileResume(served.desc.input);
   const send = compileStream(served, route, deps);
-  return async ({ exchange, parameters, permit, call }) => {
+  return async (exchange, parameters, permit, call) => {
     const body = route.body === undefined ? undefined : await exchange.readBytes(maxBodyBytes, permit);
     const request = resume(bind(parameters, exchange.query, body?.toString("utf8")), exchange);
     await send(exchange, permit, served.invoke(request, call) as AsyncIterable<object>);
