@@ -86,6 +86,11 @@ function nameAt(file: FileDescriptorProto, path: readonly number[]): string | un
   return path.length === 0 ? undefined : name;
 }
 
+/** Returns a comment as the member `description` of a document; no member without a comment. */
+export function described(comment: string): { readonly description?: string } {
+  return comment === "" ? {} : { description: comment };
+}
+
 /** Returns the first sentence of a comment without its period, as a title for lists. */
 export function summaryOf(comment: string): string | undefined {
   return /^.*?(?=\.(\s|$))/s.exec(comment)?.[0];

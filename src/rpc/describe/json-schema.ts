@@ -11,7 +11,7 @@ import {
   unwrap,
 } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { latestKeyword } from "../../base/latest-block.js";
-import { commentOf } from "./comments.js";
+import { commentOf, described } from "./comments.js";
 import { enumNames, formOf, integerBits, isRequired, mayBeUnset } from "../codec/fields.js";
 import { fullNameOf } from "../service.js";
 
@@ -36,7 +36,7 @@ export function createSchemas(direction: "response" | "request", base: string) {
     const name = nameOf(desc.typeName);
     if (!definitions.has(name)) {
       definitions.set(name, {});
-      definitions.set(name, { ...describe(desc.typeName), ...defineMessage(desc) });
+      definitions.set(name, { ...described(commentOf(desc.typeName)), ...defineMessage(desc) });
     }
     return { $ref: `${base}${name}` };
   }
@@ -52,7 +52,7 @@ export function createSchemas(direction: "response" | "request", base: string) {
       return field(only);
     }
     const properties = Object.fromEntries(
-      desc.fields.map((member) => [member.jsonName, { ...describe(fullNameOf(member)), ...field(member) }]),
+      desc.fields.map((member) => [member.jsonName, { ...described(commentOf(fullNameOf(member))), ...field(member) }]),
     );
     const required = desc.fields.filter(isResponse ? isAlwaysWritten : isRequired).map(({ jsonName }) => jsonName);
     return { type: "object", properties, ...(required.length > 0 && { required }) };
@@ -82,11 +82,6 @@ export function createSchemas(direction: "response" | "request", base: string) {
     return isResponse
       ? scalarSchema(member.scalar, "integer")
       : orLatest(member, boundedSchema(member, ["integer", "string"]));
-  }
-
-  function describe(fullName: string): JsonSchema {
-    const description = commentOf(fullName);
-    return description === "" ? {} : { description };
   }
 
   return {

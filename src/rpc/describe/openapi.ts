@@ -2,7 +2,7 @@
 import { type DescField, getOption } from "@bufbuild/protobuf";
 import { caching, Caching } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { isRequired } from "../codec/fields.js";
-import { commentOf, summaryOf } from "./comments.js";
+import { commentOf, described, summaryOf } from "./comments.js";
 import { type Example, exampleOf } from "./examples.js";
 import { createFailureResponses, failureReference, failureSchema, failuresOf } from "./failures.js";
 import { type HttpRoute, pathFieldsOf, readHttpRoutes } from "../http/http-rule.js";
@@ -198,10 +198,6 @@ function templateOf({ served: { desc }, route: { template } }: Routed): string {
   return template.replace(/\{(\w+)\}/g, (_, name: string) => {
     return `{${desc.input.fields.find((field) => field.name === name)?.jsonName ?? name}}`;
   });
-}
-
-function described(description: string): object {
-  return description === "" ? {} : { description };
 }
 
 function json(schema: JsonSchema, example?: unknown): object {

@@ -1,6 +1,6 @@
 /** OpenRPC document of the JSON-RPC methods, generated from the same descriptors and rules as the methods. */
 import { isRequired } from "../codec/fields.js";
-import { commentOf, summaryOf } from "./comments.js";
+import { commentOf, described, summaryOf } from "./comments.js";
 import { createSchemas } from "./json-schema.js";
 import { areaOf, type NamedMethod } from "../json-rpc/named-methods.js";
 import type { DocumentInfo } from "./openapi.js";
@@ -9,14 +9,14 @@ import { fullNameOf } from "../service.js";
 export function describeOpenRpc(methods: readonly NamedMethod[], info: DocumentInfo): string {
   const responses = createSchemas("response", "#/components/schemas/");
   const requests = createSchemas("request", "#/components/schemas/");
-  const described = methods.map(({ name, served, responseField }) => {
+  const describedMethods = methods.map(({ name, served, responseField }) => {
     const { desc } = served;
     const comment = commentOf(fullNameOf(desc));
     return {
       name,
       tags: [{ name: areaOf(desc.parent) }],
       summary: summaryOf(comment) ?? desc.name,
-      ...(comment !== "" && { description: comment }),
+      ...described(comment),
       paramStructure: "either",
       params: desc.input.fields.map((field) => ({
         name: field.jsonName,
@@ -33,7 +33,7 @@ export function describeOpenRpc(methods: readonly NamedMethod[], info: DocumentI
   return JSON.stringify({
     openrpc: "1.3.2",
     info: { ...info, license: { name: "Apache-2.0" } },
-    methods: described,
+    methods: describedMethods,
     components: { schemas: { ...responses.definitions(), ...requests.definitions() } },
   });
 }
