@@ -46,14 +46,14 @@ const field = (value: Value): string => JSON.stringify(text(value["field"]));
 const item = (value: Value): string => `item ${String(value["index"])} of the field ${field(value)}`;
 
 const summaries: Readonly<Record<string, (value: Value) => string>> = {
-  createProgram: (value) => `Makes the program ${JSON.stringify(text(value["programName"]))}`,
-  writeProgram: () => "Writes the whole document of",
+  createProgram: (value) => `Creates the program ${JSON.stringify(text(value["programName"]))}`,
+  writeProgram: () => "Replaces the document of",
   setField: (value) => `Sets the field ${field(value)} of`,
   setItem: (value) => `Sets ${item(value)} of`,
   appendItem: (value) => `Appends an item to the field ${field(value)} of`,
   deleteField: (value) => `Deletes the field ${field(value)} of`,
   deleteItem: (value) => `Deletes ${item(value)} of`,
-  updateAccess: () => "Changes who may read and write",
+  updateAccess: () => "Changes the access rule of",
   deleteProgram: () => "Deletes the program",
   addCommitment: () => "Adds a commitment to the tree:",
   spendNullifier: () => "Spends a nullifier:",

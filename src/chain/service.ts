@@ -146,7 +146,7 @@ export function createChainService(
         throw new RpcError(
           "NOT_FOUND",
           lowest > 1n
-            ? `The node does not know this transaction; it keeps the transactions of blocks from ${lowest} on.`
+            ? `The node does not know this transaction; it stores the transactions of blocks from ${lowest} on.`
             : "The node does not know this transaction.",
         );
       }

@@ -29,7 +29,7 @@ export function addAttest(attest: Command): void {
     .addHelpText(
       "after",
       `
-What a verified attestation proves, and what it does not: docs/attestation.md.
+For the limits of attestations, see docs/attestation.md.
 
 Example:
   gatehouse attest verify presentation.json --notary-keys 1:02ab…`,

@@ -135,13 +135,13 @@ export const optionsByKey = declareOptions({
     type: toggle,
     fallback: "false",
     description:
-      "Confirm that no newer block exists anywhere, and make blocks without asking a peer. If one exists, the chain forks. Also resolves evidence of forks, and takes over a database that belongs to another key.",
+      "Confirm that no newer block exists anywhere, and produce blocks without confirmation by a peer. If one exists, the chain forks. Also resolves evidence of forks, and takes over a database that belongs to another key.",
   },
   sync: {
     type: oneOf("HOW", ["auto", "snapshot", "blocks"]),
     fallback: "auto",
     description:
-      "How a node without blocks gets the state. snapshot: from its peers' snapshots. blocks: by applying all blocks. auto: whichever is faster.",
+      "Source of the state for a node without blocks. snapshot: snapshots of its peers. blocks: all blocks, which it applies. auto: the faster one.",
   },
   snapshotEvery: {
     type: count("BLOCKS", "a whole number from 0 (none)"),
@@ -164,7 +164,7 @@ export const optionsByKey = declareOptions({
     type: oneOf("MODE", ["signed", "trusted-header"]),
     fallback: "signed",
     description:
-      "How callers prove their identity. signed: by signature. trusted-header: by a gateway that authenticates them.",
+      "Proof of a caller's identity. signed: a signature. trusted-header: a header of a gateway that authenticates callers.",
   },
   identityForm: {
     type: oneOf("FORM", ["any", "network"]),

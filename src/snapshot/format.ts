@@ -96,7 +96,7 @@ function prefixesOf(chunks: readonly SnapshotChunk[]): string[] {
     next = lastZero < 0 ? undefined : `${prefix.slice(0, lastZero)}1`;
   }
   if (next !== undefined) {
-    throw new WrongSnapshot("The chunks leave a part of the state out.");
+    throw new WrongSnapshot("The chunks do not cover the complete state.");
   }
   return prefixes;
 }
@@ -107,7 +107,7 @@ export function foldChunks(chunks: readonly SnapshotChunk[]): Uint8Array {
   function fold(depth: number): TreeNode {
     const chunk = chunks[at];
     if (chunk === undefined || depth > maxDepth) {
-      throw new WrongSnapshot("The chunks leave a part of the state out.");
+      throw new WrongSnapshot("The chunks do not cover the complete state.");
     }
     if (chunk.depth === depth) {
       at++;

@@ -80,7 +80,10 @@ function checkCount(count: number, limit: number): void {
 async function requireAll<T>(expected: number, read: Promise<T[]>): Promise<T[]> {
   const items = await read;
   if (items.length !== expected) {
-    throw new RpcError("NOT_FOUND", "This node does not have the whole range yet; request less, or use another node.");
+    throw new RpcError(
+      "NOT_FOUND",
+      "This node does not have the complete range yet; request less, or use another node.",
+    );
   }
   return items;
 }

@@ -226,7 +226,7 @@ test("start rejects addresses and followers that do not match the use of TLS, wi
   for (const [flags, message] of [
     [
       ["--peers", peers],
-      `The peers file ${peers} is invalid. The address "http://node.example:53551" must begin with https://, as nodes ` +
+      `The peers file ${peers} is invalid. The address "http://node.example:53551" must start with https://, as nodes ` +
         "of this network use TLS.\n",
     ],
     [["--omni-url", "https://node.example:0"], "--omni-url is invalid."],

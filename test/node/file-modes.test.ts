@@ -95,7 +95,7 @@ test("rejects a data directory that all users may write to", async (t) => {
   await mkdir(dir);
   await chmod(dir, 0o1777);
   const error = await t.throwsAsync(startTestNode(t, {}, dir), { instanceOf: StartError });
-  t.is(error.message, `The data directory ${dir} is everybody's; name one of the node's own with --data-dir.`);
+  t.is(error.message, `The data directory ${dir} is shared with other users; give another one with --data-dir.`);
   t.deepEqual(await readdir(dir), []);
   t.is(await modeOf(dir), 0o1777);
 });

@@ -142,7 +142,7 @@ testBrowser.serial("decodes a pasted transaction, and checks it without sending 
     [transaction.body, "not checked"],
   ] as const) {
     await decode(text);
-    await page.getByText('Makes the program "program 2"').waitFor();
+    await page.getByText('Creates the program "program 2"').waitFor();
     await marks.last().waitFor();
     // A block has the nonce already.
     t.deepEqual(await results(), [signature, "passed", "passed", "failed"]);

@@ -172,7 +172,7 @@ testBrowser.serial("never sends or stores the private key, and loses it with the
 testBrowser.serial("shows markup in names and documents as text", async (t) => {
   const { page, errors } = await open(t, `/program/${addresses.odd}`);
   await heading(page, markup).waitFor();
-  await page.getByText("As it was written").click();
+  await page.getByText("Original text").click();
   await page.getByRole("button", { name: `Verify ${markup}` }).click();
   await page.getByRole("status").filter({ hasText: "Verified" }).waitFor();
   for (const [route, title] of [
@@ -206,7 +206,7 @@ testBrowser.serial("shows all digits of numbers, and tells why a value is not ve
     .getByRole("status")
     .filter({ hasText: "✗ Not verified. The proof shows another value: the field has changed" })
     .waitFor();
-  await page.getByRole("button", { name: "Verify all of it" }).click();
+  await page.getByRole("button", { name: "Verify the program" }).click();
   await page
     .getByRole("status")
     .filter({ hasText: "✗ Not verified. The proof shows another program: it has changed" })
@@ -251,7 +251,7 @@ testBrowser.serial("works by keyboard, and its links can be shared", async (t) =
   const focused = async () =>
     String(await page.evaluate("document.activeElement.textContent || document.activeElement.id"));
   await page.keyboard.press("Tab");
-  t.is(await focused(), "To the content");
+  t.is(await focused(), "Skip to content");
   await page.keyboard.press("Enter");
   t.is(await page.evaluate("document.activeElement.id"), "main");
   // The title of a new view is focused, so that a screen reader reads it.

@@ -328,7 +328,7 @@ testBrowser.serial("the status page works by keyboard", async (t) => {
   await go();
   await page.getByRole("status").filter({ hasText: "ok" }).waitFor();
   await page.keyboard.press("Tab");
-  t.is(await page.evaluate("document.activeElement.textContent"), "To the content");
+  t.is(await page.evaluate("document.activeElement.textContent"), "Skip to content");
   await page.keyboard.press("Enter");
   t.is(await page.evaluate("document.activeElement.id"), "main");
 });
@@ -404,7 +404,7 @@ testBrowser.serial(
   async (t) => {
     const { page, go } = await open(t, "/docs");
     await go();
-    await page.getByText("Who calls").click();
+    await page.getByText("Caller identity").click();
     await page.getByLabel("signature").fill("0x00");
     await page.getByRole("link", { name: "storage" }).click();
     await page.getByText("Returns the programs with a matching name", { exact: true }).click();

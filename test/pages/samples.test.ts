@@ -40,7 +40,7 @@ for (const [language, [name, command, ...args]] of Object.entries(runners)) {
     t.timeout(240_000, "Go compiles its standard library once");
     const { page, go, errors } = await openPage(t, browser, `${node.rpcUrl}/docs#chain.submitTransaction`);
     await go();
-    await page.getByText("Who calls").click();
+    await page.getByText("Caller identity").click();
     await page.getByLabel("signature").fill(signature);
     const operation = page.locator("[id='chain.submitTransaction']");
     await operation.getByText("Code sample").click();

@@ -119,7 +119,7 @@ testBrowser.serial(
     ] as const) {
       const { page, errors } = await open(t, `${prefix}/`, {}, pagePort);
       t.is(new URL(page.url()).pathname, `${prefix}/explore`);
-      for (const name of ["Overview", "Tree", "Peers", "Status", "Interface", "Overview"]) {
+      for (const name of ["Overview", "Tree", "Peers", "Status", "API", "Overview"]) {
         const links = page.getByRole("navigation", { name: "Pages" });
         await links.getByRole("link", { name }).click();
         await links.locator("[aria-current=page]").getByText(name).waitFor();

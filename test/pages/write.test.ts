@@ -24,10 +24,10 @@ async function open(t: ExecutionContext, route: string) {
 const heading = (page: Page, name: string | RegExp) => page.getByRole("heading", { level: 1, name });
 
 async function makeKey(page: Page): Promise<void> {
-  const form = page.getByRole("region", { name: "Make a key" });
+  const form = page.getByRole("region", { name: "Create a key" });
   await form.getByLabel(/^Passphrase/).fill(passphrase);
   await form.getByLabel(/again/).fill(passphrase);
-  await form.getByRole("button", { name: "Make a key" }).click();
+  await form.getByRole("button", { name: "Create a key" }).click();
   await page.getByText("Signed in:").waitFor();
 }
 
@@ -48,7 +48,7 @@ testBrowser.serial(
     await page.getByRole("heading", { name: "Write the first program" }).waitFor();
     await page.getByRole("link", { name: "in this browser" }).click();
     await page.getByText("Writing needs a key").waitFor();
-    await page.getByRole("link", { name: "make, import or unlock one" }).click();
+    await page.getByRole("link", { name: "create, import or unlock one" }).click();
     await inspect(t, page, "write-keys", allVariants);
     const download = page.waitForEvent("download");
     await makeKey(page);
@@ -60,7 +60,7 @@ testBrowser.serial(
     await page.getByRole("button", { name: "Preview" }).click();
     await page.getByRole("button", { name: "Sign and submit" }).waitFor();
     await inspect(t, page, "write-preview", allVariants);
-    await submitChange(page, 'Makes the program "notes"');
+    await submitChange(page, 'Creates the program "notes"');
     await page
       .getByRole("link", { name: /^stor-/ })
       .first()
@@ -94,9 +94,9 @@ testBrowser.serial(
       'Deletes the field "list" of',
     );
     await change(
-      "Change who may read",
-      () => page.locator("main").getByLabel("Who may read").selectOption("owner"),
-      "Changes who may read and write",
+      "Change the access rule",
+      () => page.locator("main").getByLabel("Read access").selectOption("owner"),
+      "Changes the access rule of",
     );
     t.is(
       (await askJson<{ error?: string; errorCode?: string }>(node.port, `/storage-program/${address}`)).errorCode,
@@ -144,7 +144,7 @@ testBrowser.serial("a stored key is encrypted, and unlocked with its passphrase 
   await item.getByRole("button", { name: "Unlock" }).click();
   await page.getByText("Signed in:").waitFor();
   await item.getByRole("button", { name: /^Delete/ }).click();
-  await item.getByRole("button", { name: "Delete for good" }).click();
+  await item.getByRole("button", { name: "Delete permanently" }).click();
   t.is(await page.evaluate("localStorage.getItem('gatehouse.keys')"), "[]");
   t.deepEqual(errors, []);
 });
@@ -162,7 +162,7 @@ testBrowser.serial("invalid values are refused before a preview, with what to en
   await preview.click();
   await page.getByText("The document must be JSON").waitFor();
   await page.locator("main").getByLabel("Document, as JSON").fill("{}");
-  await page.locator("main").getByLabel("Who may read").selectOption("restricted");
+  await page.locator("main").getByLabel("Read access").selectOption("restricted");
   await page
     .locator("main")
     .getByLabel(/^Keys that may read it/)

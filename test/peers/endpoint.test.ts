@@ -45,8 +45,8 @@ test("rejects what is not an endpoint, and a scheme that does not match the TLS 
     const reason = reasonOf(parseEndpoint, text);
     t.regex(reason, /^The address ".*" must have the form https:\/\/host:port\.$/s, text);
   }
-  t.regex(reasonOf(parseEndpoint, "http://a:1"), /must begin with https:/);
-  t.regex(reasonOf(parseEndpoint, "https://a:1", { ...open, tls: false }), /must begin with http:/);
+  t.regex(reasonOf(parseEndpoint, "http://a:1"), /must start with https:/);
+  t.regex(reasonOf(parseEndpoint, "https://a:1", { ...open, tls: false }), /must start with http:/);
 });
 
 const never = [

@@ -63,7 +63,7 @@ test("rejects invalid handshakes with the reason, and lists the caller as unveri
     ["no port", { endpoint: "https://127.0.0.1:0" }, /^3: .* must have the form/],
     ["a path", { endpoint: "https://127.0.0.1:6/x" }, /^3: .* must have the form/],
     ["no URL", { endpoint: "127.0.0.1:6" }, /^3: .* must have the form/],
-    ["cleartext", { endpoint: "http://127.0.0.1:6" }, /^3: .* must begin with https/],
+    ["cleartext", { endpoint: "http://127.0.0.1:6" }, /^3: .* must start with https/],
     ["the node's own address", { endpoint: endpointOf(node) }, /^3: .*this node's own address/],
     ["cloud metadata", { endpoint: "https://169.254.169.254:80" }, /^3: .*nodes never connect to/],
     ["the same as IPv4-mapped IPv6", { endpoint: "https://[::ffff:a9fe:a9fe]:80" }, /^3: .*nodes never connect to/],

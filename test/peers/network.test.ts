@@ -113,7 +113,7 @@ test("without TLS, nodes verify each other by the handshake, and http and https 
   await untilReady(first);
   await untilReady(second);
   const mixed = startMemberOf(t, { key: testKey(3), genesis, seeds: [url] });
-  await t.throwsAsync(mixed, { message: /must begin with https:\/\// });
+  await t.throwsAsync(mixed, { message: /must start with https:\/\// });
 });
 
 test("an invalid --omni-url stops the start, and an unreachable one causes a warning", async (t) => {
@@ -121,7 +121,7 @@ test("an invalid --omni-url stops the start, and an unreachable one causes a war
   const start = (flags: Readonly<Record<string, string | boolean>>, key = testKey(2)) =>
     startMemberOf(t, { key, genesis, seeds, flags });
   for (const [url, message] of [
-    ["http://node.example:1", /--omni-url is invalid\. .* must begin with https/],
+    ["http://node.example:1", /--omni-url is invalid\. .* must start with https/],
     ["https://node.example:0", /--omni-url is invalid\. .* must have the form/],
   ] as const) {
     await t.throwsAsync(start({ "omni-url": url }), { message });

@@ -108,7 +108,7 @@ test("the operator adds, lists and removes a peer", async (t) => {
   await t.throwsAsync(open.listBook({}), { message: /\[unauthenticated\] The header authorization must be/ });
 
   for (const [command, endpoint, message] of [
-    ["add", "http://127.0.0.1:1", /must begin with https/],
+    ["add", "http://127.0.0.1:1", /must start with https/],
     ["add", "nonsense", /must have the form/],
     ["add", endpointOf(node), /this node's own address/],
     ["remove", "https://127.0.0.1:1", /does not know this peer/],

@@ -104,6 +104,7 @@ for (const file of listFiles(
   "README.md",
   "CONTRIBUTING.md",
   "SECURITY.md",
+  "CHANGELOG.md",
   "docs/*.md",
   "client/README.md",
   "deploy/README.md",

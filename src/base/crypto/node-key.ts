@@ -33,7 +33,7 @@ export async function loadOrCreateNodeKey(dataDir: string): Promise<NodeKey> {
       return await createNodeKey(path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
-        throw new Error(`The key ${path} cannot be made: ${(error as Error).message}`);
+        throw new Error(`The key ${path} cannot be created: ${(error as Error).message}`);
       }
     }
   }
@@ -58,7 +58,7 @@ export async function createNodeKey(path: string): Promise<NodeKey> {
  */
 export async function loadNodeKey(path: string): Promise<NodeKey> {
   const { mode } = await stat(path).catch(() => {
-    throw new InputError(`There is no key at ${path}; make one with: gatehouse keygen --out ${path}`);
+    throw new InputError(`There is no key at ${path}; create one with: gatehouse keygen --out ${path}`);
   });
   if (process.platform !== "win32" && (mode & 0o077) !== 0) {
     throw new InputError(`The key ${path} can be read by others than its owner; run: chmod 600 ${path}`);

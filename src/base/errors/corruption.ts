@@ -74,7 +74,9 @@ export function createCorruptionMonitor(onChange: (message: string | undefined) 
         record(subject, undefined);
         if (items.size > 0 && mayLack(result)) {
           // Other items are corrupt, so a missing item may exist all the same.
-          const error = new CorruptionError("While something is damaged, nothing is said not to be there.");
+          const error = new CorruptionError(
+            "Other data in the database is corrupt, so it is unknown if this item exists.",
+          );
           recordedErrors.add(error);
           throw error;
         }
@@ -86,7 +88,7 @@ export function createCorruptionMonitor(onChange: (message: string | undefined) 
     /** Records an error that ended a request, if it means corruption that is not recorded yet. */
     recordRequestError(error: unknown) {
       if (isDatabaseCorruption(error) && !recordedErrors.has(error as object)) {
-        record(`an answer: ${messageFor(error, "an answer")}`, messageFor(error, "something that it was asked for"));
+        record(`a request: ${messageFor(error, "a request")}`, messageFor(error, "requested data"));
       }
     },
     /** Returns the messages of the corrupt items, by item. */
@@ -98,7 +100,7 @@ export function messageFor(error: unknown, subject: string): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return error instanceof CorruptionError
     ? message
-    : `The database says that it is damaged (${code ?? message}): ${subject}.`;
+    : `The database reports corruption (${code ?? message}): ${subject}.`;
 }
 
 function summarize(items: ReadonlyMap<string, string>): string | undefined {
@@ -107,5 +109,5 @@ function summarize(items: ReadonlyMap<string, string>): string | undefined {
     return first;
   }
   const others = items.size - 1;
-  return `${first} ${others === 1 ? "One more thing does" : `${others} more things do`} not fit; gatehouse verify-data names them.`;
+  return `${first} ${others} more ${others === 1 ? "item is" : "items are"} corrupt; gatehouse verify-data lists them.`;
 }

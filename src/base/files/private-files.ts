@@ -32,7 +32,7 @@ export async function ensurePrivateDirectory(path: string): Promise<boolean> {
     return false;
   }
   if ((mode & stickyBit) !== 0) {
-    throw new Error(`The data directory ${path} is everybody's; name one of the node's own with --data-dir.`);
+    throw new Error(`The data directory ${path} is shared with other users; give another one with --data-dir.`);
   }
   await chmod(path, privateDirectoryMode).catch(() => undefined);
   if (((await stat(path)).mode & otherUsersMask) !== 0) {

@@ -44,7 +44,7 @@ export function checkRetained(number: bigint, lowest: bigint): void {
   if (number < lowest) {
     throw new RpcError(
       "PRUNED",
-      `This node does not keep the transactions of block ${number}; the oldest complete block here is ${lowest}.`,
+      `This node does not store the transactions of block ${number}; the oldest complete block here is ${lowest}.`,
     );
   }
 }

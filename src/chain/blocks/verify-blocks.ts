@@ -25,7 +25,7 @@ export async function* verifyBlocks(deps: VerifyBlocksDeps, from = 1n): Verifica
   const { genesis } = deps;
   let previousHash: string | undefined = from === 1n ? genesis.hash : undefined;
   const head = await deps.store.latestNumber();
-  const findings = await runCheck("the newest block", async () => {
+  const findings = await runCheck("the latest block", async () => {
     await deps.store.head();
     if ((await deps.store.genesisHash()) !== genesis.hash) {
       throw new CorruptionError("Block 0 in the database does not have the hash of the genesis that it holds.");
@@ -76,7 +76,7 @@ async function checkBlock(deps: VerifyBlocksDeps, number: bigint, previousHash: 
     return { findings, hash: findings.length > 0 ? undefined : hash };
   }
   // Reported under a name of their own, because a later successful read of the block does not refute these findings.
-  return { findings: await runCheck(`what block ${number} leads to`, () => verifyRelated(deps, block!)), hash };
+  return { findings: await runCheck(`data of block ${number}`, () => verifyRelated(deps, block!)), hash };
 }
 
 function requireBlock<T>(number: bigint, stored: T | undefined): T {

@@ -39,7 +39,7 @@ Examples:
         blocks.map(({ number, hash, timestamp, proposer, transactionCount }) => [
           String(number),
           instant(timestamp),
-          transactionCount === null ? "not kept" : String(transactionCount),
+          transactionCount === null ? "not stored" : String(transactionCount),
           shorten(proposer),
           hash,
         ]);

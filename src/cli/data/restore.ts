@@ -25,7 +25,7 @@ export function addRestore(command: Command): void {
       "after",
       `
 Compares every file with its hash, verifies the full database
-like verify-data, prints the identity of the node, and asks
+like verify-data, prints the identity of the node, and queries
 the peers in its peers file for their latest block. A
 corrupt backup is not restored.
 
@@ -92,12 +92,12 @@ function warningsOfPeers({ manifest, isAuthority }: Restored, responses: readonl
     const gap = `The backup ends with block ${number}, but peers are at block ${latest}.`;
     warnings.push(
       isAuthority
-        ? `${gap} Start the node while they are reachable: it fetches their blocks before it makes one. Do not use --recover.`
+        ? `${gap} Start the node while they are reachable: it fetches their blocks before it produces one. Do not use --recover.`
         : `${gap} The node fetches the missing blocks from them.`,
     );
   } else if (isAuthority && responses.length === 0) {
     warnings.push(
-      "This node is an authority, and no peer has reported the latest block. It makes no blocks until one does. Use --recover " +
+      "This node is an authority, and no peer has reported the latest block. It produces no blocks until one does. Use --recover " +
         `only if no node has a block after ${number}, and the node that was backed up is gone.`,
     );
   }
@@ -107,7 +107,7 @@ function warningsOfPeers({ manifest, isAuthority }: Restored, responses: readonl
 function describe({ manifest, isAuthority }: Restored, dataDir: string, warnings: readonly string[]): string[] {
   const { node, network, head, madeMs, engine, config } = manifest;
   return [
-    `node      ${node ?? "none yet"}${isAuthority ? ", which makes blocks" : ""}`,
+    `node      ${node ?? "none yet"}${isAuthority ? ", which produces blocks" : ""}`,
     `network   ${network}`,
     `block     ${head.number}`,
     `saved     ${new Date(madeMs).toISOString()}`,

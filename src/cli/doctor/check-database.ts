@@ -135,7 +135,7 @@ function describeGenesis(
       "Give the genesis file of that network, or another --data-dir.",
     );
   }
-  return ok(`The network is ${genesis.hash}; this node ${genesis.isAuthority ? "makes its blocks" : "follows it"}.`);
+  return ok(`The network is ${genesis.hash}; this node ${genesis.isAuthority ? "produces its blocks" : "follows it"}.`);
 }
 
 function describeFollowers(config: Config, { genesis, hasPrivatePrograms }: DatabaseReport): DoctorCheck {

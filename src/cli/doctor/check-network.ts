@@ -243,7 +243,7 @@ function describePeers({ genesis }: NetworkDeps, peers: readonly PeerBody[], vie
   if (peers.length === 0) {
     return genesis?.isAuthority === true
       ? warn("The node knows no peers: no other node has its blocks.", "Let other nodes join: gatehouse join URL.")
-      : fail("The node knows no peers and makes no blocks.", "Add a peer: gatehouse peers add URL");
+      : fail("The node knows no peers and produces no blocks.", "Add a peer: gatehouse peers add URL");
   }
   const online = peers.filter(({ status }) => status.online);
   const unverified = peers.filter(({ verification }) => !verification.status);

@@ -116,7 +116,7 @@ function addDataFlags(command: Command): Command {
 
 function addAccessFlags(command: Command): Command {
   return command
-    .addOption(command.createOption("--access <MODE>", "Who may read.").choices(["public", "owner", "restricted"]))
+    .addOption(command.createOption("--access <MODE>", "Read access.").choices(["public", "owner", "restricted"]))
     .option("--allow <KEY>", "Key that may read a restricted program; repeatable.", collectValues)
     .option("--blacklist <KEY>", "Key that may never read the program; repeatable.", collectValues)
     .option("--group <NAME:PERMISSIONS:KEYS>", "Group such as team:read,write:0x…,0x…; repeatable.", collectValues);

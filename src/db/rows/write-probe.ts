@@ -15,7 +15,7 @@ export async function tryWrite(
   table: string,
   rowOf: (bytes: Buffer) => object,
 ): Promise<void> {
-  const rollback = new Error("There is room.");
+  const rollback = new Error("The write succeeded.");
   await transaction(async (db) => {
     await db.run((sql) => sql(table).insert(rowOf(randomBytes(probeBytes))));
     throw rollback;

@@ -24,7 +24,7 @@ export function whenSynced<Reads extends object>(reads: Reads, syncStatus: Snaps
       if (syncStatus.isRunning()) {
         throw new RpcError(
           "STATE_NOT_READY",
-          "The node has no state yet: it is syncing from a snapshot. Ask another node.",
+          "The node has no state yet: it is syncing from a snapshot. Use another node.",
         );
       }
       return read(...query);

@@ -169,7 +169,7 @@ async function* reportCorruptStep(kind: VerifiedKind, verification: Verification
     if (!isDatabaseCorruption(error)) {
       throw error;
     }
-    const what = `the way over the ${kind}`;
+    const what = `the scan of the ${kind}`;
     const { done, total } = progress;
     yield { kind, done, total, findings: [{ what, sentence: messageFor(error, what) }] };
   }

@@ -24,7 +24,7 @@ export function createStateTags({
   const headTag = cacheLast((head, statement) =>
     tagOf(
       ...[build, String(head.number), ...blockPartsOf(head)],
-      ...(statement === undefined ? ["nothing said"] : [statement.statement, statement.signature]),
+      ...(statement === undefined ? ["no signed head"] : [statement.statement, statement.signature]),
     ),
   );
   return {

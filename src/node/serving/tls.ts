@@ -133,7 +133,7 @@ export function followTlsFiles(
       const file = error instanceof TlsFilesError ? error.file : undefined;
       log.warn(
         { subsystem, file },
-        `The certificate could not be reloaded; the node keeps the current one and retries: ${message}`,
+        `The certificate could not be reloaded; the node continues with the current one and retries: ${message}`,
       );
     }
     problem = message;

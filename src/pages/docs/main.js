@@ -76,7 +76,7 @@ function indent(text) {
 
 /** Sends the request of a form and shows the response. */
 async function send(form) {
-  const output = form.querySelector(".answer");
+  const output = form.querySelector(".response");
   output.textContent = "…";
   const startMs = performance.now();
   let statusText;
@@ -115,7 +115,7 @@ function addSample(form) {
   select.addEventListener("input", () => (language = select.value));
   copy.addEventListener("click", () => void copyCode(copy, code));
   details.addEventListener("toggle", showSamples);
-  form.querySelector(".answer").before(details);
+  form.querySelector(".response").before(details);
 }
 
 /** Writes the requests of the forms into their open samples. */

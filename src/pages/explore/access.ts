@@ -22,7 +22,7 @@ export function accessParts({ mode, allowed, blacklisted, groups }: AccessRule):
       keyList(
         `Group ${escapeInvisible(JSON.stringify(name))}, may ${permissions.join(" and ") || "do nothing"}`,
         members,
-        "nobody",
+        "no keys",
       ),
     ),
   );

@@ -99,7 +99,7 @@ const labels: Readonly<Record<string, string>> = {
   data: "Document",
   value: "Value",
   metadata: "Metadata",
-  access: "Who may read",
+  access: "Access rule",
   field: "Field",
   index: "Index",
   commitment: "Commitment",

@@ -60,7 +60,7 @@ export function parseEndpoint(text: string, { tls }: Pick<EndpointPolicy, "tls">
   if (url.protocol !== scheme) {
     throw invalidEndpoint(
       text,
-      `must begin with ${scheme}//, as nodes of this network ${tls ? "use" : "do not use"} TLS`,
+      `must start with ${scheme}//, as nodes of this network ${tls ? "use" : "do not use"} TLS`,
     );
   }
   return `${scheme}//${url.hostname}:${portOf(url)}`;

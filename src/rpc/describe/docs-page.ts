@@ -61,8 +61,8 @@ export function renderDocs(document: OpenApiDocument): string {
     Object.entries(operations).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
   return html`<main id="main" tabindex="-1">
-    <h1>${info.title} ${info.version}: the interface</h1>
-    <p>${info.description} <a href="openapi.json">openapi.json</a> is the same for machines.</p>
+    <h1>${info.title} ${info.version}: API reference</h1>
+    <p>${info.description} <a href="openapi.json">openapi.json</a> describes it for programs.</p>
     <div class="bar">
       <search>
         <label for="search">Search</label>
@@ -77,7 +77,7 @@ export function renderDocs(document: OpenApiDocument): string {
       </search>
       <nav aria-label="Areas">${tags.map(({ name }) => html`<a href="#area-${name}">${name}</a> `)}</nav>
     </div>
-    <noscript><p>Searching and trying need JavaScript; everything else is here without it.</p></noscript>
+    <noscript><p>Search, code samples and Try require JavaScript.</p></noscript>
     ${renderCaller(components.securitySchemes)}
     ${tags.map(
       ({ name, description = "" }) =>
@@ -95,10 +95,10 @@ export function renderDocs(document: OpenApiDocument): string {
 /** Renders the form for the identity headers, with which users can try operations as a caller. */
 function renderCaller(schemes: OpenApiDocument["components"]["securitySchemes"]): Html {
   return html`<details id="caller">
-    <summary><h2>Who calls</h2></summary>
+    <summary><h2>Caller identity</h2></summary>
     <p>
-      Nobody, while this is empty. Programs that are not public are shown to those whom their rule names: what
-      <code>gatehouse identity headers</code> prints goes here, and with each try until this page is closed.
+      Requests are anonymous while these fields are empty. To read programs that are not public, enter the headers that
+      <code>gatehouse identity headers</code> prints. Each request of this page then sends them.
     </p>
     ${Object.entries(schemes).map(
       ([, { name, description }]) =>
@@ -137,20 +137,20 @@ function renderOperation(
       </h3>
     </summary>
     ${paragraphs(description)}
-    <p class="dim">Over JSON-RPC it is <code>${id}</code>.</p>
+    <p class="dim">JSON-RPC method: <code>${id}</code></p>
     ${renderForm({ method, path, operation }, schemas)}
     ${requestBody !== undefined && renderBody("Body", id, requestBody, schemas)}
     ${successes.map(({ status, response }) => [
-      renderBody(`Answer ${status}`, id, response, schemas, response.description),
+      renderBody(`Response ${status}`, id, response, schemas, response.description),
     ])}
     ${all
       .filter(({ status }) => status === "304")
       .map(
         ({ status, response }) =>
-          html`<h4>Answer ${status}</h4>
+          html`<h4>Response ${status}</h4>
             ${paragraphs(response.description)}`,
       )}
-    <h4>Failures</h4>
+    <h4>Errors</h4>
     <dl>
       ${failures.map(
         ({ status, response }) =>
@@ -173,7 +173,7 @@ function isSuccess(status: string, { description }: Response): boolean {
 function renderForm({ method, path, operation }: RoutedOperation, schemas: Schemas): Html {
   const { operationId: id, summary, parameters, requestBody, responses } = operation;
   if (isStream(responses["200"])) {
-    return html`<p>It has no end: try it with <code>curl -N</code>.</p>`;
+    return html`<p>The response is a stream without end: use <code>curl -N</code>.</p>`;
   }
   return html`<form data-method="${method}" data-path="${path}" aria-label="${summary}">
     ${parameters.length > 0 && html`<h4>Parameters</h4>`}
@@ -186,7 +186,7 @@ function renderForm({ method, path, operation }: RoutedOperation, schemas: Schem
       </div>`
     }
     <button aria-label="Try: ${summary}">Try</button>
-    <div class="answer" role="status"></div>
+    <div class="response" role="status"></div>
   </form>`;
 }
 
@@ -210,7 +210,7 @@ function renderParameter(id: string, parameter: Parameter, schemas: Schemas): Ht
     />
     <div id="${id}-is" class="dim">
       ${paragraphs(description)}
-      ${example !== undefined && html`<p>For example <code>${typeof example === "string" ? example : JSON.stringify(example)}</code></p>`}
+      ${example !== undefined && html`<p>Example: <code>${typeof example === "string" ? example : JSON.stringify(example)}</code></p>`}
     </div>
   </div>`;
 }
@@ -230,7 +230,7 @@ function renderBody(title: string, id: string, { content }: Body, schemas: Schem
         <tr role="row">
           <th role="columnheader" scope="col">Field</th>
           <th role="columnheader" scope="col">Type</th>
-          <th role="columnheader" scope="col">What</th>
+          <th role="columnheader" scope="col">Description</th>
         </tr>
       </thead>
       <tbody role="rowgroup">
@@ -240,8 +240,8 @@ function renderBody(title: string, id: string, { content }: Body, schemas: Schem
     ${
       examples !== undefined &&
       html`<details class="example">
-        <summary>An example</summary>
-        <pre tabindex="0" role="region" aria-label="An example: ${title} of ${id}">
+        <summary>Example</summary>
+        <pre tabindex="0" role="region" aria-label="Example: ${title} of ${id}">
 ${JSON.stringify(examples.example.value, null, 2)}</pre>
       </details>`
     }`;
@@ -249,7 +249,7 @@ ${JSON.stringify(examples.example.value, null, 2)}</pre>
 
 function renderField({ path, type, isRequired, description }: FieldLine): Html {
   return html`<tr role="row">
-    <td role="cell"><code>${path === "" ? "the whole" : breakable(path)}</code></td>
+    <td role="cell"><code>${path === "" ? "entire value" : breakable(path)}</code></td>
     <td role="cell" class="dim">${type}${!isRequired && ", may be missing"}</td>
     <td role="cell">${description}</td>
   </tr>`;

@@ -183,5 +183,5 @@ function toCallError(error: Partial<ServiceError>): CallError {
       // Malformed details, which no node sends.
     }
   }
-  return new CallError(error.details ?? error.message ?? "no answer", false);
+  return new CallError(error.details ?? error.message ?? "no response", false);
 }

@@ -159,7 +159,7 @@ function checkTarget({ url, method }: IncomingMessage): void {
     throw new RpcError("NOT_FOUND", "The tools are at /mcp.");
   }
   if (method !== "POST") {
-    const message = "This server keeps no sessions, so it accepts only POST.";
+    const message = "This server has no sessions, so it accepts only POST.";
     throw new RpcError("METHOD_NOT_ALLOWED", message, undefined, ["Allow", "POST"]);
   }
 }

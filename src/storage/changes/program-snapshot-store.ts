@@ -161,7 +161,7 @@ export async function importPrograms(db: Queries, programs: readonly CheckedProg
   const { name, columns } = programShapes.programs;
   const inserted = await insert({ name, columns: { id: "integer", ...columns } }, programs.map(programRow));
   if (inserted !== programs.length) {
-    throw new InvalidProgram("Two programs have one address, or one place.");
+    throw new InvalidProgram("Two programs have the same address or position.");
   }
   await insert(programShapes.documents, programs.flatMap(documentRows));
   await insert(

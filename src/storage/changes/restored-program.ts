@@ -45,7 +45,7 @@ const accessText = z.strictObject({
 export function readProgram(program: SnapshotProgram): RestoredProgram {
   const { storageAddress: address, place: index, updatedMs, deleted } = program;
   if (!/^stor-[0-9a-f]{40}$/.test(address) || index < 1 || index > 2 ** 31 - 1) {
-    throw new InvalidProgram("A program of the snapshot has no address, or no place.");
+    throw new InvalidProgram("A program of the snapshot has no address or no position.");
   }
   const common = { address, updated_ms: Number(updatedMs), deleted, ...noHashes };
   if (deleted) {

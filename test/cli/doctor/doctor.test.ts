@@ -59,7 +59,7 @@ test("doctor finds no problem in two connected nodes, and then each problem that
   }
   t.regex(healthy.genesis!.found, /this node follows it/);
   t.regex(healthy.lease!.found, new RegExp(`The process ${process.pid} `));
-  t.regex((await examine(t, ...flagsOf(first.dir, first.port))).genesis!.found, /this node makes its blocks/);
+  t.regex((await examine(t, ...flagsOf(first.dir, first.port))).genesis!.found, /this node produces its blocks/);
 
   // The text output fits the terminal.
   const text = await runCli(["doctor", ...own], { env: { COLUMNS: "60" } });

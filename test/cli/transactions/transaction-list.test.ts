@@ -43,18 +43,18 @@ test("transactions are listed with descriptions, latest first, and private ones 
     `${block} {2,}${time}  ${short(key)}  ${hash} ${description}`;
   const ofAlice = [
     row(10, alice, `Adds a commitment to the tree: 0x0{63}7`),
-    row(8, alice, `Changes who may read and write ${address}`),
+    row(8, alice, `Changes the access rule of ${address}`),
     row(7, alice, `Deletes the field "\ufffdtitle" of ${address}`),
     row(6, alice, `Deletes item 1 of the field "tags" of ${address}`),
     row(5, alice, `Sets item 0 of the field "tags" of ${address}`),
     row(4, alice, `Appends an item to the field "tags" of ${address}`),
     row(3, alice, `Sets the field "\ufffdtitle" of ${address}`),
-    row(2, alice, `Writes the whole document of ${address}`),
-    row(1, alice, `Makes the program "no\ufffdtes" ${address}`),
+    row(2, alice, `Replaces the document of ${address}`),
+    row(1, alice, `Creates the program "no\ufffdtes" ${address}`),
   ];
   const withBlock9 = (block9: string): string[] => [ofAlice[0]!, block9, ...ofAlice.slice(1)];
   assertLines(t, await users.nobody.ok("tx", "list"), withBlock9(`9 {2,}${time}  private {2,}${hash}`));
-  assertLines(t, await users.bob.ok("tx", "list"), withBlock9(row(9, bob, `Makes the program "diary" ${diary}`)));
+  assertLines(t, await users.bob.ok("tx", "list"), withBlock9(row(9, bob, `Creates the program "diary" ${diary}`)));
   assertLines(t, await users.nobody.ok("tx", "list", "--sender", alice), ofAlice);
   t.is(await users.nobody.ok("tx", "list", "--sender", bob), "No transactions.\n");
   assertLines(t, await users.nobody.ok("tx", "list", "--block", "latest"), ofAlice.slice(0, 1));

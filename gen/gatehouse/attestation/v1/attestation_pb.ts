@@ -224,7 +224,7 @@ export type VerifyAttestationResponse = Message<"gatehouse.attestation.v1.Verify
   serverName?: string | undefined;
 
   /**
-   * Seconds since the epoch when the connection was made.
+   * Seconds since the epoch when the connection was opened.
    *
    * @generated from field: uint64 connection_time_s = 3 [json_name = "connectionTime"];
    */

@@ -86,7 +86,7 @@ export type GetHeadResponse = Message<"gatehouse.chain.v1.GetHeadResponse"> & {
   signature: Uint8Array;
 
   /**
-   * The newest statement of an authority that this is its latest block. While
+   * The latest statement of an authority that this is its latest block. While
    * authorities create no blocks, they sign a new one every 30 s. Absent if the
    * node has none.
    *
@@ -95,8 +95,8 @@ export type GetHeadResponse = Message<"gatehouse.chain.v1.GetHeadResponse"> & {
   head?: SignedHead | undefined;
 
   /**
-   * Number of the oldest block whose transactions this node keeps; 1 if it
-   * keeps all.
+   * Number of the oldest block whose transactions this node stores; 1 if it
+   * stores all.
    *
    * @generated from field: uint64 lowest_block = 8;
    */
@@ -351,7 +351,7 @@ export type BlockSummary = Message<"gatehouse.chain.v1.BlockSummary"> & {
   proposer: string;
 
   /**
-   * Number of transactions; unset if this node does not keep them.
+   * Number of transactions; unset if this node does not store them.
    *
    * @generated from field: optional uint32 transaction_count = 5;
    */
@@ -433,7 +433,7 @@ export type ListTransactionsResponse = Message<"gatehouse.chain.v1.ListTransacti
 
   /**
    * Number of the oldest block that the list covers. Older transactions are not
-   * kept on this node or, in a list of a sender, are not indexed by sender.
+   * stored on this node or, in a list of a sender, are not indexed by sender.
    *
    * @generated from field: uint64 from_block = 3;
    */
@@ -942,7 +942,7 @@ export const ChainService: GenService<{
    * except that hashes replace the transactions that the caller may not read
    * under the current access rules.
    *
-   * Errors: NOT_FOUND; PRUNED if this node does not keep the block's
+   * Errors: NOT_FOUND; PRUNED if this node does not store the block's
    * transactions; ANSWER_TOO_LARGE if the block, its hashes and its decoded
    * header exceed 4 MiB together; ListBlocks returns such a block too.
    *
@@ -986,7 +986,7 @@ export const ChainService: GenService<{
    * caller may read, as in GetBlock. On the port between nodes, permitted peers
    * receive full blocks, and other peers receive PERMISSION_DENIED.
    *
-   * Errors: PRUNED if this node does not keep the transactions of the first
+   * Errors: PRUNED if this node does not store the transactions of the first
    * block.
    *
    * @generated from rpc gatehouse.chain.v1.ChainService.ListBlocks
@@ -1031,7 +1031,7 @@ export const ChainService: GenService<{
    * content.
    *
    * Errors: NOT_FOUND if this node never received the transaction, no longer
-   * remembers its rejection, or does not keep the transactions of its block.
+   * remembers its rejection, or does not store the transactions of its block.
    *
    * @generated from rpc gatehouse.chain.v1.ChainService.GetTransaction
    */
@@ -1047,7 +1047,7 @@ export const ChainService: GenService<{
    * caller may read are listed.
    *
    * Errors: INVALID_REQUEST, also for an invalid page token; NOT_FOUND for a
-   * block that does not exist; PRUNED if this node does not keep its
+   * block that does not exist; PRUNED if this node does not store its
    * transactions; ANSWER_TOO_LARGE if more than 10,000 transactions of a sender
    * that the caller may not read precede the next one that it may.
    *
@@ -1111,7 +1111,7 @@ export const ConsensusService: GenService<{
     output: typeof DryRunBlockResponseSchema;
   },
   /**
-   * Submits an authority's signed head. The node returns the newest signed head
+   * Submits an authority's signed head. The node returns the latest signed head
    * to clients, and sends it to peers; an older one has no effect.
    *
    * Errors: INVALID_REQUEST if the head is not about the latest block, or its

@@ -394,7 +394,7 @@ export const ControlService: GenService<{
     output: typeof ReportSubsystemResponseSchema;
   },
   /**
-   * Adds a peer. The node contacts it at once, and keeps it until RemovePeer. A
+   * Adds a peer. The node contacts it at once, and retains it until RemovePeer. A
    * dormant node wakes when the peer is verified.
    *
    * Errors: INVALID_REQUEST if the address is invalid, or is this node's own.

@@ -314,7 +314,7 @@ export enum Reason {
 
   /**
    * This node removed the transactions of the block to save space, or never
-   * fetched them. The error message has the oldest block that is kept complete.
+   * fetched them. The error message has the oldest complete block.
    * Use another node for older ones.
    *
    * @generated from enum value: REASON_PRUNED = 30;

@@ -217,7 +217,7 @@ export type Status = Message<"gatehouse.peer.v1.Status"> & {
   evidence: ForkEvidence[];
 
   /**
-   * The newest statement of an authority that this was its latest block; unset
+   * The latest statement of an authority that this was its latest block; unset
    * if there is none.
    *
    * @generated from field: optional gatehouse.chain.v1.SignedHead signed_head = 6;
@@ -225,8 +225,8 @@ export type Status = Message<"gatehouse.peer.v1.Status"> & {
   signedHead?: SignedHead | undefined;
 
   /**
-   * Number of the oldest block whose transactions the node keeps; 1, or unset,
-   * if it keeps all.
+   * Number of the oldest block whose transactions the node stores; 1, or unset,
+   * if it stores all.
    *
    * @generated from field: uint64 lowest_block = 7;
    */

@@ -755,7 +755,7 @@ export const SnapshotCommitmentsSchema: GenMessage<SnapshotCommitments> = /*@__P
  */
 export const SnapshotService: GenService<{
   /**
-   * Streams the snapshots that the node offers, newest first. Each message
+   * Streams the snapshots that the node offers, latest first. Each message
    * holds one.
    *
    * Errors: PERMISSION_DENIED for a peer that may not follow.

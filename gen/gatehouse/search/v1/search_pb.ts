@@ -76,7 +76,7 @@ export const SearchResponseSchema: GenMessage<SearchResponse> = /*@__PURE__*/
   messageDesc(file_gatehouse_search_v1_search, 1);
 
 /**
- * A result. The kind tells which member of the oneof is set.
+ * A result. The kind names the member of the oneof that is set.
  *
  * @generated from message gatehouse.search.v1.SearchResult
  */

@@ -637,7 +637,7 @@ export type ListProgramsByOwnerResponse = Message<"gatehouse.storage.v1.ListProg
   success: boolean;
 
   /**
-   * Programs of this page, newest first.
+   * Programs of this page, latest first.
    *
    * @generated from field: repeated gatehouse.storage.v1.ProgramSummary programs = 2;
    */
@@ -738,7 +738,7 @@ export type SearchProgramsResponse = Message<"gatehouse.storage.v1.SearchProgram
   query: string;
 
   /**
-   * Programs of this page, newest first.
+   * Programs of this page, latest first.
    *
    * @generated from field: repeated gatehouse.storage.v1.ProgramSummary programs = 2;
    */
@@ -1423,7 +1423,7 @@ export const StorageService: GenService<{
   },
   /**
    * Returns the changes of a program. The latest changes come first, as far
-   * back as the node keeps them. The current access rule applies to the
+   * back as the node stores them. The current access rule applies to the
    * complete history.
    *
    * Errors: INVALID_REQUEST, also for an invalid page token.
@@ -1437,7 +1437,7 @@ export const StorageService: GenService<{
   },
   /**
    * Returns the programs of an owner. The list has the programs that the caller
-   * may read, newest first.
+   * may read, latest first.
    *
    * @generated from rpc gatehouse.storage.v1.StorageService.ListProgramsByOwner
    */
@@ -1448,7 +1448,7 @@ export const StorageService: GenService<{
   },
   /**
    * Returns the programs with a matching name. The list has the programs that
-   * the caller may read, newest first.
+   * the caller may read, latest first.
    *
    * @generated from rpc gatehouse.storage.v1.StorageService.SearchPrograms
    */

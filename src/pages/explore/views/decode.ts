@@ -64,12 +64,21 @@ async function checks(node: ExploredNode, { bytes, body, signature }: Pasted): P
   const isValid = signature && isSigned(body.sender, transactionPrefix, bytes, signature);
   const isHere = body.network === genesisHash;
   const isOpen = body.expiresMs > nodeNowMs();
-  const signed = isValid === undefined ? "None was pasted." : isValid ? "By the sender." : "Not by the sender.";
+  const signed =
+    isValid === undefined ? "The pasted text has no signature." : isValid ? "By the sender." : "Not by the sender.";
   return [
     { name: "Signature", isPassed: isValid, details: [signed] },
-    { name: "Network", isPassed: isHere, details: [isHere ? "That of this node." : "Another one than this node's."] },
-    { name: "Expiry", isPassed: isOpen, details: [isOpen ? "Still valid." : "No later block may include it."] },
-    { name: "Nonce", isPassed: body.nonce > nonce, details: [`The last one of the sender in a block is ${nonce}.`] },
+    {
+      name: "Network",
+      isPassed: isHere,
+      details: [isHere ? "The network of this node." : "Not the network of this node."],
+    },
+    {
+      name: "Expiry",
+      isPassed: isOpen,
+      details: [isOpen ? "Still valid." : "Expired: no later block may include it."],
+    },
+    { name: "Nonce", isPassed: body.nonce > nonce, details: [`The last nonce of the sender is ${nonce}.`] },
   ];
 }
 

@@ -25,15 +25,15 @@ export function viewKeys({ node: { session } }: ViewContext): Promise<View> {
     contents: isSecure()
       ? [
           note(
-            "Keys are stored in this browser only, encrypted with a passphrase that nobody can recover. The page that uses them comes from this node: use only nodes that you trust.",
+            "Keys are stored in this browser only, encrypted with a passphrase that cannot be recovered. The page that uses them comes from this node: use only nodes that you trust.",
           ),
           section(
             "Stored keys",
             keys.length === 0
-              ? note("There is none.")
+              ? note("No keys are stored.")
               : h("ul", { class: "fields" }, ...keys.map((key) => storedKey(session, key))),
           ),
-          section("Make a key", newKeyForm(session)),
+          section("Create a key", newKeyForm(session)),
           section("Import a key", importForm(session)),
         ]
       : [h("p", { class: "bad" }, insecureText)],
@@ -49,7 +49,7 @@ function storedKey(session: Session, key: StoredKey): HTMLElement {
   });
   const remove = button("Delete", { "aria-label": `Delete ${short(publicKey)}` }, () => {
     remove.replaceWith(
-      button("Delete for good", {}, () => {
+      button("Delete permanently", {}, () => {
         deleteKey(publicKey);
         item.remove();
       }),
@@ -66,7 +66,7 @@ function storedKey(session: Session, key: StoredKey): HTMLElement {
 
 function newKeyForm(session: Session): HTMLElement {
   const form = passphraseForm({
-    label: "Make a key",
+    label: "Create a key",
     fields: [],
     isNew: true,
     async submit(passphrase) {

@@ -25,7 +25,7 @@ export async function viewOwner({ node, proofs, signal }: ViewContext, key: stri
       label: "Programs",
       columns: programColumns.slice(0, -1),
       filters: [containing("name", "Name contains", ({ programName }) => programName)],
-      empty: "There is none.",
+      empty: "No programs.",
       load: loadPrograms,
     }),
     dataTable({
@@ -33,7 +33,7 @@ export async function viewOwner({ node, proofs, signal }: ViewContext, key: stri
       label: "Transactions",
       columns: [block, time, operation, hashColumn],
       filters: [operationFilter],
-      empty: "There is none that you may read.",
+      empty: "No transactions that you may read.",
       load: loadTransactions(node, { sender: key }, signal),
     }),
   ]);

@@ -45,7 +45,7 @@ export async function viewProgram(context: ViewContext, address: string): Promis
           : []),
         section("Document", ...documentContents(proofs, program, data)),
         ...(metadata === "null" ? [] : [section("Metadata", documentTree(metadata))]),
-        section("Who may read", accessParts(program.acl)),
+        section("Read access", accessParts(program.acl)),
         section("History", await orError(programHistory(context, path), signal)),
         section("Proof", ...proofContents(context, program, data)),
       ],
@@ -157,7 +157,7 @@ function fieldList(proofs: Proofs, storageAddress: string, fields: readonly Part
 
 /** Returns the JSON text of the document. It is created when the reader opens it, since it may be large. */
 function originalText(data: string): HTMLElement {
-  const details = h("details", {}, h("summary", {}, "As it was written"));
+  const details = h("details", {}, h("summary", {}, "Original text"));
   details.addEventListener("toggle", () => {
     if (details.childElementCount === 1) {
       details.append(h("div", { class: "raw" }, longText(data)));
@@ -184,7 +184,7 @@ function proofContents(
   data: string,
 ): Content[] {
   const { button, result } = createVerifier(proofs, {
-    label: "Verify all of it",
+    label: "Verify the program",
     question: { storageAddress, withDocument: true, withMetadata: true },
     conclude: ({ program }) => {
       const isShown =

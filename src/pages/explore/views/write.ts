@@ -37,7 +37,7 @@ export async function viewChange(context: ViewContext, address: string): Promise
     "Set a field": () => setFieldForm(storageAddress),
     "Append an item": () => appendItemForm(storageAddress),
     "Delete a field": () => deleteFieldForm(storageAddress),
-    "Change who may read": () => accessForm(storageAddress, acl),
+    "Change the access rule": () => accessForm(storageAddress, acl),
   };
   const place = h("div");
   const choice = h(
@@ -65,7 +65,7 @@ function withSigner({ node: { session } }: ViewContext, contents: () => Node[]):
     return [h("p", { class: "bad" }, insecureText)];
   }
   if (session.signer === undefined) {
-    return [h("p", {}, "Writing needs a key: ", link({ kind: "keys" }, "make, import or unlock one"), ".")];
+    return [h("p", {}, "Writing needs a key: ", link({ kind: "keys" }, "create, import or unlock one"), ".")];
   }
   return contents();
 }
@@ -134,5 +134,5 @@ function sample(url: string, code: string, builder: string): HTMLElement {
     "console.log(storageAddress, blockNumber);",
     "client.close();",
   ];
-  return section("The same by the client package", h("pre", { tabindex: 0 }, lines.join("\n")));
+  return section("The same with the client package", h("pre", { tabindex: 0 }, lines.join("\n")));
 }

@@ -123,7 +123,7 @@ const modes = { public: "Everyone", owner: "Only the owner", restricted: "The ow
 function accessInputs(present: AccessRule) {
   const mode = h(
     "select",
-    { "aria-label": "Who may read" },
+    { "aria-label": "Read access" },
     ...Object.entries(modes).map(([value, text]) => h("option", { value, selected: value === present.mode }, text)),
   );
   const allowed = area("Keys that may read it, one per line", "", present.allowed.join("\n"));
@@ -134,7 +134,7 @@ function accessInputs(present: AccessRule) {
   mode.addEventListener("change", showKeys);
   showKeys();
   return {
-    element: h("div", {}, h("p", {}, "Who may read: ", mode), allowed.element, blacklisted.element),
+    element: h("div", {}, h("p", {}, "Read access: ", mode), allowed.element, blacklisted.element),
     read(): Exclude<Access, string> {
       const groups = present.groups as Exclude<Access, string>["groups"];
       return {
