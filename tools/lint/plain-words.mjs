@@ -14,7 +14,9 @@ const terms = new Map([
   ["least first", "priority queue"],
   ["whoever", "the client, the peer, the operator"],
   ["somebody", "a client, a peer, an operator"],
+  ["nobody", "no client, no peer, no operator"],
   ["everybody", "all clients"],
+  ["newest", "latest"],
   ["anew", "again"],
   ["mended", "fixed"],
   ["roomily", "generously"],
@@ -49,9 +51,14 @@ function checkTerms(file, firstLine, prose) {
   }
 }
 
-/** Checks the docstrings and comments of a TypeScript file. */
+/** Checks the docstrings, comments and texts of a TypeScript file. A text is a string literal of several words. */
 function checkSource(file) {
   const text = readFileSync(file, "utf8");
+  for (const { 0: literal, index } of text.matchAll(
+    /"(?:[^"\\\n]|\\.)* (?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)* (?:[^`\\]|\\.)*`/g,
+  )) {
+    checkTerms(file, lineOf(text, index), literal);
+  }
   for (const { 0: comment, 1: doc, index } of text.matchAll(/\/\*\*([\s\S]*?)\*\/|^\s*\/\/ .*$/gm)) {
     const line = lineOf(text, index);
     checkTerms(file, line, comment);
@@ -85,7 +92,7 @@ function checkDocument(file) {
   checkTerms(
     file,
     1,
-    prose.replace(/`[^`\n]*`/g, (code) => " ".repeat(code.length)),
+    prose.replace(/`[^`]*`/g, (code) => code.replace(/[^\n]/g, " ")),
   );
   for (const { 0: heading, 1: title, index } of prose.matchAll(/^#+ (.*)$/gm)) {
     if (/\?$|^(what|who|how|why|when|where|which)\b/i.test(title)) {
@@ -108,6 +115,8 @@ for (const file of listFiles(
   "docs/*.md",
   "client/README.md",
   "deploy/README.md",
+  "examples/**/README.md",
+  "src/**/README.md",
 )) {
   const long = checkDocument(file);
   const limit = limits[file] ?? 0;
