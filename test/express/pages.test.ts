@@ -27,7 +27,7 @@ async function open(t: Teardown, path: string) {
   return { page, base: `${url}/far/node`, ...recorded };
 }
 
-testBrowser.serial("the status page follows the node that it is of", async (t) => {
+testBrowser.serial("the status page shows the mounted node", async (t) => {
   const { page, base, errors, requests } = await open(t, "/status");
   await page.getByRole("status").filter({ hasText: "ok" }).waitFor();
   await page.getByText(/Boot complete/).waitFor();
@@ -43,7 +43,7 @@ testBrowser.serial("the status page follows the node that it is of", async (t) =
   t.deepEqual(errors, []);
 });
 
-testBrowser.serial("the page of the interface draws it, and calls the node that it is of", async (t) => {
+testBrowser.serial("the API reference describes and calls the mounted node", async (t) => {
   const { page, base, errors, requests } = await open(t, "/docs");
   await page.getByText("Returns the node version", { exact: true }).click();
   const versionResponse = page.waitForResponse(`${base}/version`);
@@ -56,7 +56,7 @@ testBrowser.serial("the page of the interface draws it, and calls the node that 
   t.deepEqual(errors, []);
 });
 
-testBrowser.serial("the explorer asks the node that it is of", async (t) => {
+testBrowser.serial("the explorer reads from the mounted node", async (t) => {
   const { page, base, requests } = await open(t, "/explore#/peers");
   await page.getByRole("heading", { level: 1, name: "Peers" }).waitFor();
   await page.getByRole("link", { name: "Tree" }).click();

@@ -63,7 +63,7 @@ testBrowser.serial("a view that the node did not send is loaded once the node re
   t.pass();
 });
 
-testBrowser.serial("a view that takes long says that it is loading", async (t) => {
+testBrowser.serial("a slow view shows that it is loading", async (t) => {
   const { page } = await open(t, "/");
   await heading(page, "Overview").waitFor();
   let release!: () => void;
@@ -100,7 +100,7 @@ testBrowser.serial("the way back leads to the place on the page that the reader 
   t.is(await page.evaluate("scrollY"), left);
 });
 
-testBrowser.serial("an owner has one form, and a reader without a key is told what is shown", async (t) => {
+testBrowser.serial("an owner has one form, and a reader without a key sees which data is shown", async (t) => {
   const { page } = await open(t, `/owner/${owner.publicKey.slice(2).toUpperCase()}`);
   await heading(page, /^Owner 0x/).waitFor();
   await page.getByText(owner.publicKey, { exact: true }).waitFor();

@@ -188,7 +188,7 @@ testBrowser.serial("shows markup in names and documents as text", async (t) => {
   t.deepEqual(errors, []);
 });
 
-testBrowser.serial("shows all digits of numbers, and tells why a value is not verified", async (t) => {
+testBrowser.serial("shows all digits of numbers, and the reason for a value without verification", async (t) => {
   const { page } = await open(t, `/program/${addresses.notes}`);
   await heading(page, "notes").waitFor();
   await page.getByText("12345678901234567890").first().waitFor();

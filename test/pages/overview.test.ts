@@ -190,7 +190,7 @@ const bluePixels = `(() => {
   return data.filter((blue, i) => i % 4 === 2 && data[i + 1] > 128 && blue > data[i - 2] + 60).length;
 })()`;
 
-testBrowser.serial("tells that the history starts with the node, if the node has just started", async (t) => {
+testBrowser.serial("shows that the history starts with the node, if the node has just started", async (t) => {
   const { page, errors } = await open(t, createHistory(Date.now(), 1));
   await page.getByText("The node counts each minute since it started: the first values come soon.").waitFor();
   // A single value has no line, but a point.

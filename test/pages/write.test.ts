@@ -149,7 +149,7 @@ testBrowser.serial("a stored key is encrypted, and unlocked with its passphrase 
   t.deepEqual(errors, []);
 });
 
-testBrowser.serial("invalid values are refused before a preview, with what to enter", async (t) => {
+testBrowser.serial("invalid values are rejected before a preview, with the expected form", async (t) => {
   const { page, errors, go, node } = await open(t, "#/keys");
   await go();
   await makeKey(page);
@@ -182,7 +182,7 @@ testBrowser.serial("invalid values are refused before a preview, with what to en
   t.deepEqual(errors, []);
 });
 
-testBrowser.serial("without a secure context, keys and writing are refused with a sentence", async (t) => {
+testBrowser.serial("without a secure context, keys and writing are disabled with a reason", async (t) => {
   const { page, go, node } = await open(t, "#/keys");
   await page.addInitScript("Object.defineProperty(window, 'isSecureContext', { get: () => false })");
   await go();

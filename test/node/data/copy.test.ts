@@ -73,56 +73,59 @@ const otherThan = (engine: Engine): Engine =>
 for (const engine of engines.names) {
   const other = otherThan(engine);
 
-  test.serial(`${engine} to ${other}: a node with the copy returns the same responses and makes blocks`, async (t) => {
-    const from = await engines.createUrl(t, engine);
-    const to = await engines.createUrl(t, other);
-    const stored = await store(from);
-    // Copies before a node starts over the source, which would change the source.
-    const copied = await copy(from, to, "--json");
-    t.is(copied.code, 0, copied.stderr);
-    const { ok, resumed, tables } = JSON.parse(copied.stdout) as {
-      ok: boolean;
-      resumed: boolean;
-      tables: Record<string, number>;
-    };
-    t.true(ok);
-    t.false(resumed);
-    t.like(tables, {
-      blocks: stored.blocks + 2,
-      program_readers: 2,
-      rejected_transactions: 1,
-      fork_evidence: 2,
-      writer_lease: 1,
-    });
-    t.is((await runCli(["verify-data", "--database", to])).code, 0);
-    const again = await copy(from, to);
-    t.is(again.code, 1);
-    t.is(again.stderr, "gatehouse: The target is not empty; give an empty database.\n");
+  test.serial(
+    `${engine} to ${other}: a node with the copy returns the same responses and produces blocks`,
+    async (t) => {
+      const from = await engines.createUrl(t, engine);
+      const to = await engines.createUrl(t, other);
+      const stored = await store(from);
+      // Copies before a node starts over the source, which would change the source.
+      const copied = await copy(from, to, "--json");
+      t.is(copied.code, 0, copied.stderr);
+      const { ok, resumed, tables } = JSON.parse(copied.stdout) as {
+        ok: boolean;
+        resumed: boolean;
+        tables: Record<string, number>;
+      };
+      t.true(ok);
+      t.false(resumed);
+      t.like(tables, {
+        blocks: stored.blocks + 2,
+        program_readers: 2,
+        rejected_transactions: 1,
+        fork_evidence: 2,
+        writer_lease: 1,
+      });
+      t.is((await runCli(["verify-data", "--database", to])).code, 0);
+      const again = await copy(from, to);
+      t.is(again.code, 1);
+      t.is(again.stderr, "gatehouse: The target is not empty; give an empty database.\n");
 
-    await withDatabase(to, async (database) => {
-      const [first, second] = await database.read.rows<{ settled: boolean | number }>((sql) =>
-        sql("fork_evidence").orderBy("block_number").select("settled"),
-      );
-      t.deepEqual([Boolean(first!.settled), Boolean(second!.settled)], [true, false]);
-    });
-    const responses = await responsesOf(t, to, stored);
-    t.regex(responses[`/chain/transactions/${rejected}`]!, /It was \\"late\\"/);
-    t.deepEqual(responses, await responsesOf(t, from, stored));
-    await withDatabase(to, async (database) => {
-      // New rows get ids after those of the copied rows.
-      await database.write.run((sql) =>
-        sql("peers").insert({ endpoint: "https://127.0.0.1:10", origin: "file", failures: 0, next_try_ms: 0 }),
-      );
-      const chain = await openChain(database, [authority]);
-      await chain.submit(signTransaction(carol, 1, createPublic("after the copy", "{}")));
-      await chain.produceBlock(authority);
-      t.is(
-        (await database.read.first<{ name: string }>((sql) => sql("programs").orderBy("id", "desc").select("name")))!
-          .name,
-        "after the copy",
-      );
-    });
-  });
+      await withDatabase(to, async (database) => {
+        const [first, second] = await database.read.rows<{ settled: boolean | number }>((sql) =>
+          sql("fork_evidence").orderBy("block_number").select("settled"),
+        );
+        t.deepEqual([Boolean(first!.settled), Boolean(second!.settled)], [true, false]);
+      });
+      const responses = await responsesOf(t, to, stored);
+      t.regex(responses[`/chain/transactions/${rejected}`]!, /It was \\"late\\"/);
+      t.deepEqual(responses, await responsesOf(t, from, stored));
+      await withDatabase(to, async (database) => {
+        // New rows get ids after those of the copied rows.
+        await database.write.run((sql) =>
+          sql("peers").insert({ endpoint: "https://127.0.0.1:10", origin: "file", failures: 0, next_try_ms: 0 }),
+        );
+        const chain = await openChain(database, [authority]);
+        await chain.submit(signTransaction(carol, 1, createPublic("after the copy", "{}")));
+        await chain.produceBlock(authority);
+        t.is(
+          (await database.read.first<{ name: string }>((sql) => sql("programs").orderBy("id", "desc").select("name")))!
+            .name,
+          "after the copy",
+        );
+      });
+    },
+  );
 
   test.serial(
     `${engine} to ${other}: a killed copy is rejected as a database, and a second copy resumes`,
