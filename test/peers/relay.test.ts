@@ -18,6 +18,7 @@ import {
   networkOf,
   peersOf,
   startMemberOf,
+  untilAt,
   untilReady,
 } from "../helpers/nodes/network.js";
 import { askJson } from "../helpers/wire/plain-client.js";
@@ -60,7 +61,10 @@ test("relays a transaction over several nodes to the authority once, and its blo
     hashes.push(await submit(client, nonce));
   }
   t.true((await decided(client, ...hashes)).every(({ status }) => status === INCLUDED));
+  const { number } = await headOf(far);
   for (const node of [producer, middle, far]) {
+    // The last blocks may reach the far node before the middle one.
+    await untilAt(node, number);
     await until(async () => (await healthOf(node)).mempool_size === 0);
     t.is((await askJson<{ count: number }>(node.port, "/storage-program/search?q=p&limit=200")).count, 20);
   }
