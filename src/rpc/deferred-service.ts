@@ -29,7 +29,6 @@ export function createDeferredService<S extends DescService>(
   return {
     /** Implementation that calls the functions provided last. */
     implementation: Object.fromEntries(functions) as Implementation<S>,
-    /** Replaces the current implementation. */
     provide(implementation: Implementation<S>) {
       current = implementation as typeof current;
     },

@@ -172,7 +172,6 @@ const rootAfter = (title: string, block: bigint): ContractCase => contractCase(`
 const upper = (hash: string): string => `0x${hash.slice(2).toUpperCase()}`;
 const [firstLeaf, secondLeaf, lastLeaf] = leaves;
 const noLeaf = `0x${"4".padStart(64, "0")}`;
-/** Malformed hashes of every kind. */
 const malformed = [
   ["without 0x", firstLeaf.slice(2)],
   ["too short", firstLeaf.slice(0, -1)],
@@ -219,7 +218,6 @@ const zkCases = [
   ...malformed.map(([title, hash]) => ofNullifier(title, hash)),
 ];
 
-/** Declares a case of GET /state/proof. */
 const proof = (
   title: string,
   request: Readonly<Record<string, string | bigint | boolean | readonly string[]>>,

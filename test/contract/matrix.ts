@@ -31,14 +31,12 @@ export interface Side {
   readonly nodes: ContractNodes;
   /** Nodes with the same data that provide the expected responses over plain HTTP/1.1. */
   readonly reference: ContractNodes;
-  /** Expected responses. */
   readonly plain: ReadonlyMap<ContractCase, PlainResponse>;
 }
 
 /** Nodes that the transports of a test file need. */
 export type Sides = Readonly<Partial<Record<"cleartext" | "tls", Side>>>;
 
-/** Concurrent requests in one cell. */
 const concurrency = 16;
 const maxShown = 10;
 /** Limit on the characters of a path: the node accepts lines and headers of 16 KiB. */
@@ -65,7 +63,6 @@ async function askPlainly(nodes: ContractNodes, contractCase: ContractCase): Pro
   }
 }
 
-/** Difference of a case: its title and both sides. */
 interface Difference extends Comparison {
   readonly title: string;
 }
@@ -122,7 +119,6 @@ function caseOf(protocol: Protocol): (contractCase: ContractCase) => boolean {
   return ({ request }) => protocol === "plain JSON" || request !== undefined;
 }
 
-/** Returns true if the request of a case is short enough for a path. */
 function fitsInPath({ method, request }: ContractCase): boolean {
   if (request === undefined) {
     return false;

@@ -31,7 +31,6 @@ interface Limits {
   readonly max: bigint | undefined;
 }
 
-/** Request field with declared limits. */
 interface LimitedField {
   readonly method: DescMethod;
   readonly field: DescField;

@@ -83,7 +83,6 @@ export function createUnaryHandler(deps: ProtocolDeps): ServeUnary {
   };
 }
 
-/** Compiles the codecs of both formats: standard protobuf JSON, and binary. */
 function compileCodecs({ input, output }: DescMethod) {
   return {
     json: {

@@ -16,7 +16,6 @@ export interface DocumentInfo {
   readonly version: string;
 }
 
-/** Shared parts of the document, used to describe operations. */
 interface SharedParts {
   readonly responses: Schemas;
   readonly requests: Schemas;

@@ -87,7 +87,6 @@ export function createTranscoder(endpoints: readonly Endpoint[]) {
     }
   }
 
-  /** Handles the request if a route matches its path and method. */
   const handle: Handler = (exchange) => {
     const match = table.find(exchange.path);
     const endpoint = match?.endpoints.get(exchange.method);

@@ -78,7 +78,6 @@ export function createMcpServer(deps: McpDeps): RpcListener {
   });
 }
 
-/** Request, as the session sees it. */
 interface McpRequest {
   /** Returns the call for an rpc. Throws RpcError INVALID_SIGNATURE. */
   readonly callOf: (served: ServedMethod) => Call;

@@ -32,7 +32,6 @@ export function createMcpTools({ methods, resources: titles }: McpToolsDeps) {
   let described: Tool[] | undefined;
 
   return {
-    /** Returns the tool with this name. */
     find: (name: string) => tools.get(name),
     /** Returns the tools with their documentation and parameter schemas; computed on the first call. */
     list: (): Tool[] => (described ??= reads.map(describeTool)),

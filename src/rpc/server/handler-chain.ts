@@ -32,7 +32,6 @@ export function chainHandlers(
   };
 }
 
-/** Creates a handler for the exchanges that match. */
 function createHandler(
   matches: Handler,
   respond: (exchange: Exchange, permit: Permit, call: Call) => HttpResponse | Promise<HttpResponse>,

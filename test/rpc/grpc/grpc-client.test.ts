@@ -28,7 +28,6 @@ const large = 1_000_000n;
 
 interface Server {
   readonly port: number;
-  /** Number of calls that arrived. */
   calls: number;
   /** Number of blocks from {@link large} on whose sending started. */
   largeBlocks: number;

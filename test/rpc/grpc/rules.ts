@@ -34,11 +34,9 @@ export interface Rule {
     readonly httpStatus?: number | readonly number[];
     /** Expected gRPC status; undefined if the response is not gRPC. */
     readonly grpcStatus?: number | readonly number[];
-    /** Text in the message of the status. */
     readonly message?: string;
     /** True if a reset of the stream is also allowed. */
     readonly orReset?: true;
-    /** Expected header of the response. */
     readonly header?: readonly [name: string, value: RegExp];
   };
 }

@@ -34,7 +34,6 @@ const things = {
     await Promise.resolve();
     yield* [];
   },
-  /** Stream that ends after three messages. */
   async *counted(after: number) {
     for (let i = 1; i <= 3; i++) {
       yield await Promise.resolve(createMessage(after + i));

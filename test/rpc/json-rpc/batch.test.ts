@@ -12,7 +12,6 @@ import { arriveOn } from "../../helpers/nodes/edge-server.js";
 
 const open = createUnrestrictedGate();
 
-/** Creates an admitted request. */
 function admittedRequest(body = ""): JsonRpcRequest {
   const arrival = arriveOn(open.connect("", () => undefined)!);
   return { body, arrival, permit: open.admit(arrival, "json-rpc", undefined), call: {} as Call };
