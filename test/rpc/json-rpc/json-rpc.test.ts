@@ -5,7 +5,7 @@ import { JSONRPCClient, type JSONRPCResponse } from "json-rpc-2.0";
 import { startMember, startTestNode, type TestNode } from "../../helpers/nodes/start-node.js";
 import { testKey } from "../../helpers/chain/keys.js";
 import { heapBytes } from "../../helpers/process/heap.js";
-import { ask, askJson, jsonPost } from "../../helpers/wire/plain-client.js";
+import { ask, jsonPost } from "../../helpers/wire/plain-client.js";
 import { storeProgram } from "../../helpers/chain/submit.js";
 import type { Teardown } from "../../helpers/nodes/teardown.js";
 
@@ -215,79 +215,6 @@ test("describes every method by rpc.discover, with parameters, results and comme
     };
     t.not(error?.code, -32601, name);
   }
-});
-
-test("responds to existing clients in the node-call envelope", async (t) => {
-  const { node, hash, address } = await startWithProgram(t);
-  const call = async (message: string, data: object = {}): Promise<{ result: number; response: unknown }> => {
-    const anonymous = { identity: "ed25519:", signature: "" };
-    const text = await post(node, { method: "nodeCall", params: [{ message, data }] }, anonymous);
-    const answer = JSON.parse(text) as { result: number; response: unknown; require_reply: boolean; extra: null };
-    t.deepEqual(Object.keys(answer), ["result", "response", "require_reply", "extra"], message);
-    t.is(answer.require_reply, false);
-    t.is(answer.extra, null);
-    return answer;
-  };
-  const head = await askJson<{ hash: string; genesisHash: string }>(node.port, "/chain/head");
-  const read = await askJson<{ header: { previousHash: string; timestamp: number } }>(node.port, "/chain/blocks/1");
-  const { previousHash, timestamp } = read.header;
-  const block = {
-    ...{ ...read, number: 1, status: "confirmed", proposer: node.publicKey },
-    content: { ordered_transactions: [hash], previousHash, timestamp },
-  };
-  t.deepEqual(JSON.parse(await post(node, { method: "ping", params: [] })), {
-    ...{ result: 200, response: "pong", require_reply: false, extra: null },
-  });
-  const same: readonly (readonly [string, object, unknown])[] = [
-    ["getPeerlist", {}, await askJson(node.port, "/peerlist")],
-    ["getPeerIdentity", {}, node.publicKey],
-    ["getLastBlockNumber", {}, 1],
-    ["getLastBlockHash", {}, head.hash],
-    ["getBlocks", {}, [block]],
-    ["getBlocks", { start: 1, limit: 5 }, [block]],
-    ["getBlockByNumber", { blockNumber: 1 }, block],
-    ["getBlockByHash", { hash: head.hash }, block],
-    ["getTxByHash", { hash }, await askJson(node.port, `/chain/transactions/${hash}?withBody=true`)],
-    ["getMempool", {}, []],
-    ["getStorageProgram", { storageAddress: address }, await askJson(node.port, `/storage-program/${address}`)],
-    ["getStorageProgramAll", { storageAddress: address }, await askJson(node.port, `/storage-program/${address}/all`)],
-    [
-      "getStorageProgramFields",
-      { storageAddress: address },
-      { ...(await askJson<object>(node.port, `/storage-program/${address}/fields`)), count: 2 },
-    ],
-    [
-      "getStorageProgramItem",
-      { storageAddress: address, key: "list", index: 1 },
-      { ...(await askJson<object>(node.port, `/storage-program/${address}/field/list/item/1`)), arrayLength: 2 },
-    ],
-    [
-      "getStorageProgramsByOwner",
-      { owner: alice.publicKey },
-      (await askJson<{ programs: unknown }>(node.port, `/storage-program/owner/${alice.publicKey}`)).programs,
-    ],
-    [
-      "searchStoragePrograms",
-      { query: "note" },
-      (await askJson<{ programs: unknown }>(node.port, "/storage-program/search?q=note")).programs,
-    ],
-  ];
-  for (const [message, data, response] of same) {
-    t.deepEqual(
-      await call(message, data),
-      { result: 200, response, require_reply: false, extra: null } as never,
-      message,
-    );
-  }
-  t.like((await call("getNetworkInfo")).response, { identity: node.publicKey, block: 1, peers: 1 });
-  t.like(await call("getStorageProgram", { storageAddress: {} }), { result: 400 });
-  for (const params of [undefined, null, {}, [], [null], [7], [{ message: {} }]]) {
-    t.is((JSON.parse(await post(node, { method: "nodeCall", params })) as { result: number }).result, 400);
-  }
-  t.deepEqual(JSON.parse(await post(node, { method: "moon", params: [] })), {
-    ...{ result: 501, require_reply: false, extra: null },
-    response: { error: 'This node does not serve the method "moon".', errorCode: "NOT_IMPLEMENTED" },
-  });
 });
 
 /** Duration in seconds; FUZZ_SECONDS sets a longer one. */
