@@ -16,7 +16,7 @@ import { maxTickBytes } from "../../src/rpc/exchange/pacing.js";
 import { version } from "../../src/base/version.js";
 import { createCaller } from "../helpers/process/caller.js";
 import { listenApp } from "../helpers/nodes/express-app.js";
-import { ask, askJson, jsonPost } from "../helpers/wire/plain-client.js";
+import { ask, askJson, jsonPost, type PlainResponse } from "../helpers/wire/plain-client.js";
 import { run } from "../helpers/process/programs.js";
 import { startMember, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
@@ -59,13 +59,7 @@ async function startApp(
   return { node, port, url: `${url}${path}`.replace(/\/$/, "") };
 }
 
-interface FailureBody {
-  readonly success: false;
-  readonly error: string;
-  readonly errorCode: string;
-}
-
-const failureOf = ({ text }: { readonly text: string }): FailureBody => JSON.parse(text) as FailureBody;
+const errorCodeOf = ({ text }: PlainResponse) => (JSON.parse(text) as { readonly errorCode: string }).errorCode;
 
 /** Returns the parts of a response that are equal in every request. */
 async function askWhole(port: number, path: string, method = "GET") {
@@ -102,14 +96,14 @@ test("responds below its mount path as the node's port does, and leaves the rest
   const missing = await ask(port, "/node/hello");
   t.is(missing.status, 404);
   t.is(missing.headers["content-type"], "application/json; charset=utf-8");
-  t.is(failureOf(missing).errorCode, "NOT_FOUND");
+  t.is(errorCodeOf(missing), "NOT_FOUND");
 });
 
 test("responds at / to everything that earlier routes leave", async (t) => {
   const { node, port } = await startApp(t, "/");
   t.deepEqual(await askJson(port, "/hello"), { hello: "from the application" });
   t.deepEqual(await askWhole(port, "/version"), await askWhole(node.port, "/version"));
-  t.is(failureOf(await ask(port, "/nope")).errorCode, "NOT_FOUND");
+  t.is(errorCodeOf(await ask(port, "/nope")), "NOT_FOUND");
   t.is((await ask(port, "/echo", { method: "POST" })).status, 404);
   const added = createClient(
     AddedService,
@@ -177,7 +171,7 @@ test("sends large responses completely, and limits bodies as on the port", async
   t.is((await ask(port, "/node", call(1_500_000))).status, 200);
   const rejected = await ask(port, "/node", call(2_200_000));
   t.is(rejected.status, 413);
-  t.is(failureOf(rejected).errorCode, "PAYLOAD_TOO_LARGE");
+  t.is(errorCodeOf(rejected), "PAYLOAD_TOO_LARGE");
 });
 
 test("verifies identities, and reads addresses behind trusted proxies", async (t) => {
@@ -190,12 +184,12 @@ test("verifies identities, and reads addresses behind trusted proxies", async (t
   const search = "/node/storage-program/search?q=a";
   t.is((await ask(port, search, { headers: caller.headers() })).status, 200);
   const forged = { ...caller.headers(), signature: `0x${"0".repeat(128)}` };
-  t.is(failureOf(await ask(port, search, { headers: forged })).errorCode, "INVALID_SIGNATURE");
+  t.is(errorCodeOf(await ask(port, search, { headers: forged })), "INVALID_SIGNATURE");
 
   const forwarded = { headers: { "X-Forwarded-For": "192.0.2.1" } };
   t.is((await ask(port, "/node/publickey", forwarded)).status, 200);
   t.is((await ask(node.port, "/publickey", forwarded)).status, 200);
-  t.is(failureOf(await ask(port, "/node/publickey", forwarded)).errorCode, "RATE_LIMITED");
+  t.is(errorCodeOf(await ask(port, "/node/publickey", forwarded)), "RATE_LIMITED");
   t.is((await ask(port, "/node/publickey", { headers: { "X-Forwarded-For": "192.0.2.2" } })).status, 200);
   // The node does not count requests for the application's own routes.
   t.is((await ask(port, "/hello", forwarded)).status, 200);
@@ -251,7 +245,7 @@ test("rejects requests over the limit without closing the application's connecti
   await changes[Symbol.asyncIterator]().next();
   const rejected = await ask(port, "/node/version");
   t.is(rejected.status, 503);
-  t.is(failureOf(rejected).errorCode, "OVERLOADED");
+  t.is(errorCodeOf(rejected), "OVERLOADED");
   t.is(rejected.headers["retry-after"], "1");
   controller.abort();
   await until(async () => (await ask(port, "/node/version")).status === 200);
@@ -304,6 +298,6 @@ test("completes requests in flight and rejects new ones after the node stops, wh
   await stopped;
   const rejected = await ask(port, "/node", jsonPost({}));
   t.is(rejected.status, 503);
-  t.is(failureOf(rejected).errorCode, "STATE_NOT_READY");
+  t.is(errorCodeOf(rejected), "STATE_NOT_READY");
   t.deepEqual(await askJson(port, "/hello"), { hello: "from the application" });
 });

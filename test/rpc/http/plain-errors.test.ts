@@ -43,21 +43,11 @@ for (const method of ["POST", "PUT", "DELETE", "PATCH", "PROPFIND"]) {
   test(fails, "/health", { method }, 405, "METHOD_NOT_ALLOWED");
 }
 test(fails, "/tlsnotary/verify", {}, 405, "METHOD_NOT_ALLOWED");
-test(
-  fails,
-  "/tlsnotary/verify",
-  { method: "POST", body: Buffer.alloc(2 * 1024 * 1024 + 1, "a") },
-  413,
-  "PAYLOAD_TOO_LARGE",
-);
-test(fails, "/", { method: "POST", body: Buffer.alloc(2 * 1024 * 1024 + 1, "a") }, 413, "PAYLOAD_TOO_LARGE");
-test(
-  fails,
-  "/tlsnotary/verify",
-  { method: "POST", body: Buffer.alloc(2 * 1024 * 1024 + 1, "a"), headers: { "Transfer-Encoding": "chunked" } },
-  413,
-  "PAYLOAD_TOO_LARGE",
-);
+const tooLarge = { method: "POST", body: Buffer.alloc(2 * 1024 * 1024 + 1, "a") };
+const chunked = { ...tooLarge, headers: { "Transfer-Encoding": "chunked" } };
+test(fails, "/tlsnotary/verify", tooLarge, 413, "PAYLOAD_TOO_LARGE");
+test(fails, "/", tooLarge, 413, "PAYLOAD_TOO_LARGE");
+test(fails, "/tlsnotary/verify", chunked, 413, "PAYLOAD_TOO_LARGE");
 
 test("lists the allowed methods in a 405 response", async (t) => {
   t.is((await ask(node.port, "/health", { method: "POST" })).headers.allow, "GET, HEAD, OPTIONS");
@@ -101,7 +91,7 @@ test("accepts one trailing slash, but not two", async (t) => {
 });
 
 test("ignores unknown query parameters, and validates known ones", async (t) => {
-  t.is((await ask(node.port, "/version?cache=1&__proto__=x&a=%ZZ".replace("%ZZ", "%20"))).status, 200);
+  t.is((await ask(node.port, "/version?cache=1&__proto__=x&a=%20")).status, 200);
   t.is((await ask(node.port, "/readyz?verbose=perhaps")).status, 400);
 });
 
