@@ -60,23 +60,19 @@ const exoticFields = [
   [" ", "number", "7"],
 ] as const;
 
-/** The programs. */
-export const programs: readonly SeedProgram[] = [
+/** The programs, without their times. The default is a public program of the owner. */
+const described: readonly (Pick<SeedProgram, "address" | "name" | "type"> & Partial<SeedProgram>)[] = [
   {
     address: exotic,
-    owner,
     name: "Exotic 100%",
-    mode: "public",
     type: "object",
     data: `{ ${exoticFields.map(([name, , value]) => `${JSON.stringify(name)}: ${value}`).join(",")} }`,
     fields: exoticFields,
     metadata: '{"purpose": "names", "version": 1.0}',
     access: { blacklisted: [enemy] },
-    createdMs,
   },
   {
     address: shared,
-    owner,
     name: "shared",
     mode: "restricted",
     type: "object",
@@ -87,49 +83,32 @@ export const programs: readonly SeedProgram[] = [
       blacklisted: [enemy],
       groups: { team: { members: [member], permissions: ["read", "write"] } },
     },
-    createdMs: createdMs + 1,
   },
   {
     address: hidden,
-    owner,
     name: "hidden",
     mode: "owner",
     type: "object",
     data: '{"secret":[2]}',
     fields: [["secret", "array", "[2]"]],
-    createdMs: createdMs + 2,
   },
-  {
-    address: deleted,
-    owner,
-    name: "deleted",
-    mode: "public",
-    // The program's data was deleted.
-    type: "object",
-    createdMs: createdMs + 3,
-    deleted: true,
-  },
-  {
-    address: binary,
-    owner,
-    name: "binary",
-    mode: "public",
-    type: "binary",
-    data: '"AAEC/w=="',
-    createdMs: createdMs + 4,
-  },
+  // The program's data was deleted.
+  { address: deleted, name: "deleted", type: "object", deleted: true },
+  { address: binary, name: "binary", type: "binary", data: '"AAEC/w=="' },
   {
     address: list,
     owner: friend,
     name: "exotic_list",
-    mode: "public",
     type: "array",
     data: '[1, 2.50,"three"]',
     access: { groups: { team: { members: [owner], permissions: ["read"] } } },
-    createdMs: createdMs + 5,
   },
-  { address: empty, owner: friend, name: "EXOTIC", mode: "public", type: "null", createdMs: createdMs + 6 },
+  { address: empty, owner: friend, name: "EXOTIC", type: "null" },
 ];
+export const programs: readonly SeedProgram[] = described.map((program, i) => ({
+  ...{ owner, mode: "public", ...program },
+  createdMs: createdMs + i,
+}));
 
 /** Two authorities, so that no node produces blocks alone. */
 export const authorities = [testKey(11), testKey(12)] as const;
