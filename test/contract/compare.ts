@@ -62,9 +62,11 @@ export interface ProtocolClient {
 export function connectProtocol(protocol: Protocol, name: TransportName, target: Target): ProtocolClient {
   if (protocol === "plain JSON" || protocol === "JSON-RPC") {
     const client = connectTransport(name, target);
-    const compare = protocol === "JSON-RPC" ? compareJsonRpc : comparePlain;
     return {
-      compare: (contractCase, plain) => compare(client, contractCase, plain),
+      compare: async (contractCase, plain) =>
+        protocol === "JSON-RPC"
+          ? await compareJsonRpc(client, contractCase, plain)
+          : comparePlainResponses(plain, await client.ask(contractCase.path, plainRequestOf(contractCase))),
       close: () => client.close(),
     };
   }
@@ -74,14 +76,6 @@ export function connectProtocol(protocol: Protocol, name: TransportName, target:
       compareRpc(client, contractCase, plain, !["Connect JSON", "Connect GET"].includes(protocol)),
     close: () => client.close(),
   };
-}
-
-async function comparePlain(
-  client: TransportClient,
-  contractCase: ContractCase,
-  plain: PlainResponse,
-): Promise<Comparison> {
-  return comparePlainResponses(plain, await client.ask(contractCase.path, plainRequestOf(contractCase)));
 }
 
 /** Returns two responses without the values that differ between requests or connections. */

@@ -204,9 +204,9 @@ export function testCell(
             responseHeaders["content-type"],
             `${isLines ? "application/jsonl" : "text/event-stream"}; charset=utf-8`,
           );
-          const [message] = await takeMessages(body, 1, isLines ? "\n" : "\n\n");
+          const message = await takeMessage(body, isLines ? "\n" : "\n\n");
           controller.abort();
-          const data = message!.replace(/^(event|id): .*\n/gm, "").replace(/^data: /, "");
+          const data = message.replace(/^(event|id): .*\n/gm, "").replace(/^data: /, "");
           t.deepEqual(
             ofMessage(mask(data)),
             ofResponse(mask((await client.ask(unaryPath)).text)),
@@ -289,16 +289,16 @@ function connectPathOf({ method, request }: ContractCase): string {
   return `/${method.parent.typeName}/${method.name}?connect=v1&encoding=json&message=${encodeURIComponent(json)}`;
 }
 
-/** Returns the first messages of a body, which are separated by `end`. */
-async function takeMessages(body: AsyncIterable<Buffer>, count: number, end: string): Promise<string[]> {
+/** Returns the first message of a body, up to `end`. */
+async function takeMessage(body: AsyncIterable<Buffer>, end: string): Promise<string> {
   let text = "";
   for await (const piece of body) {
     text += piece.toString();
-    if (text.split(end).length > count) {
+    if (text.includes(end)) {
       break;
     }
   }
-  return text.split(end).slice(0, count);
+  return text.split(end)[0]!;
 }
 
 async function take(stream: AsyncIterable<Message>, count: number): Promise<Message[]> {
