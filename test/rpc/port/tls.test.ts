@@ -1,32 +1,24 @@
 /** The public port over TLS: HTTPS and gRPC on one port, chosen by ALPN. */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { Client, credentials } from "@grpc/grpc-js";
 import test from "ava";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { connect as connectPlain } from "node:net";
 import { join } from "node:path";
 import { connect } from "node:tls";
-import { fromBinary } from "@bufbuild/protobuf";
-import { GetVersionResponseSchema, InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
-import { makeCertificate, startTestNode } from "../../helpers/nodes/start-node.js";
-import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
+import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
+import { makeCertificate, startTestNode, startTlsNode } from "../../helpers/nodes/start-node.js";
+import { temporaryDirectory } from "../../helpers/nodes/teardown.js";
+import { connectGrpc } from "../../helpers/wire/grpc-client.js";
 import { until } from "../../helpers/nodes/until.js";
 import { bufCurl, run, toolProgram, whyNoBuf } from "../../helpers/process/programs.js";
 import { testUnless } from "../../helpers/nodes/when.js";
 import { version } from "../../../src/base/version.js";
 
-async function start(t: Teardown) {
-  const dir = await temporaryDirectory(t);
-  const { cert, key } = await makeCertificate(dir);
-  const node = await startTestNode(t, { "tls-cert": cert, "tls-key": key }, dir);
-  return { node, cert, key, dir, ca: await readFile(cert) };
-}
-
 test("serves curl over HTTP/1.1 and two gRPC clients over HTTP/2 on one TLS port", async (t) => {
-  const { node, cert, ca, dir } = await start(t);
+  const { node, cert, ca } = await startTlsNode(t);
   t.is(node.rpcUrl, `https://127.0.0.1:${node.port}`);
   for (const [flag, first] of [
     ["--http1.1", /^HTTP\/1\.1 200 OK\r\n/],
@@ -45,7 +37,7 @@ test("serves curl over HTTP/1.1 and two gRPC clients over HTTP/2 on one TLS port
     t.like(JSON.parse(await curl(...call)), { error: { code: -32601 } });
     const connect = ["-H", "Content-Type: application/json", "-d", "{}"];
     t.is(await curl(...connect, `${node.rpcUrl}/gatehouse.info.v1.InfoService/GetVersion`), '{"version":"0.2.0"}');
-    const large = join(dir, "large");
+    const large = join(node.dir, "large");
     await writeFile(large, Buffer.alloc(3_000_000));
     // Over HTTP/1.1 the node closes the connection while the client still sends.
     if (flag === "--http2") {
@@ -61,20 +53,13 @@ test("serves curl over HTTP/1.1 and two gRPC clients over HTTP/2 on one TLS port
   const connected = createClient(InfoService, createGrpcTransport({ baseUrl: node.rpcUrl, nodeOptions: { ca } }));
   t.is((await connected.getVersion({})).version, "0.2.0");
 
-  const client = new Client(`localhost:${node.port}`, credentials.createSsl(ca));
+  const client = connectGrpc(node.port, ca);
   t.teardown(() => client.close());
-  const response = await new Promise<Buffer>((resolve, reject) => {
-    const pass = (bytes: Buffer): Buffer => bytes;
-    const path = "/gatehouse.info.v1.InfoService/GetVersion";
-    client.makeUnaryRequest(path, pass, pass, Buffer.alloc(0), (error, bytes) =>
-      bytes === undefined ? reject(error!) : resolve(bytes),
-    );
-  });
-  t.is(fromBinary(GetVersionResponseSchema, response).version, "0.2.0");
+  t.is((await client.call(InfoService.method.getVersion)).version, "0.2.0");
 });
 
 testUnless(whyNoBuf)("buf curl calls over TLS, is told of a failure, and its stream ends with the node", async (t) => {
-  const { node, cert } = await start(t);
+  const { node, cert } = await startTlsNode(t);
   const call = ["--protocol", "grpc", "--cacert", cert];
   const version = await bufCurl(...call, `${node.rpcUrl}/gatehouse.info.v1.InfoService/GetVersion`);
   t.is((JSON.parse(version) as { version: string }).version, "0.2.0");
@@ -95,7 +80,7 @@ testUnless(whyNoBuf)("buf curl calls over TLS, is told of a failure, and its str
 });
 
 test("selects the protocol by ALPN, and ignores cleartext and partial handshakes", async (t) => {
-  const { node, ca } = await start(t);
+  const { node, ca } = await startTlsNode(t);
   for (const [offered, chosen] of [
     [["h2", "http/1.1"], "h2"],
     [["http/1.1"], "http/1.1"],
@@ -122,8 +107,9 @@ test("selects the protocol by ALPN, and ignores cleartext and partial handshakes
 });
 
 test("rejects invalid certificate and key files with one sentence", async (t) => {
-  const { dir, cert, key } = await start(t);
-  const other = await start(t);
+  const dir = await temporaryDirectory(t);
+  const { cert, key } = await makeCertificate(dir);
+  const other = await makeCertificate(await temporaryDirectory(t));
   const bad = join(dir, "bad.pem");
   await writeFile(bad, "nonsense");
   for (const [flags, message] of [
