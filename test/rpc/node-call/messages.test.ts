@@ -146,8 +146,11 @@ test("finds items from either end of short and long arrays, with the array's len
   }
 });
 
-test("returns lists as plain arrays, and reads their options", async (t) => {
+test("counts fields, returns lists as plain arrays, and reads their options", async (t) => {
   const { address, call } = await start(t);
+  t.like(await call("getStorageProgramFields", { storageAddress: address }), {
+    response: { fields: ["theme", "big", "few", "many"], count: 4 },
+  });
   const mine = await call("getStorageProgramsByOwner", { owner: alice.publicKey.slice(2) });
   t.like(mine.response, [{ storageAddress: address, programName: "settings" }]);
   const search = async (query: string, options?: object) =>
