@@ -1,7 +1,8 @@
-/** The links of the architecture page: each function to the file that declares it, and every folder of src. */
+/** Links of documents to code: each function to the file that declares it, and every folder of src from the architecture. */
 import test from "ava";
 import { readdir, readFile } from "node:fs/promises";
-import { dirname, join, normalize } from "node:path";
+import { dirname, join } from "node:path";
+import { listDocuments } from "./markdown.js";
 
 const page = await readFile("docs/internals/architecture.md", "utf8");
 
@@ -13,12 +14,16 @@ function declares(source: string, name: string): boolean {
 }
 
 test("each linked function is declared in the linked file", async (t) => {
-  const links = [...page.matchAll(/\[`(\w+)`\]\(([^)#]+\.ts)\)/g)];
-  t.true(links.length > 30);
-  for (const [, name, target] of links) {
-    const path = normalize(join("docs/internals", target!));
-    t.true(declares(await readFile(path, "utf8"), name!), `${name} is not declared in ${path}`);
+  let links = 0;
+  for (const document of await listDocuments()) {
+    const content = await readFile(document, "utf8");
+    for (const [, name, target] of content.matchAll(/\[`(\w+)`\]\(([^)#]+\.ts)\)/g)) {
+      const path = join(dirname(document), target!);
+      t.true(declares(await readFile(path, "utf8"), name!), `${document}: ${name} is not declared in ${path}`);
+      links++;
+    }
   }
+  t.true(links > 60);
 });
 
 test("the table of modules links every folder of src", async (t) => {
