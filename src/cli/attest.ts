@@ -52,8 +52,7 @@ function parseList(value: string): string[] {
 }
 
 async function verifyAttestation(file: string, flags: VerifyFlags): Promise<void> {
-  const [{ decodePresentation }, { checkPolicy }, { startVerifier }, { RpcError }] = await Promise.all([
-    import("../attestation/input.js"),
+  const [{ checkPolicy, decodePresentation }, { startVerifier }, { RpcError }] = await Promise.all([
     import("../attestation/input.js"),
     import("../attestation/verifier.js"),
     import("../rpc/errors.js"),

@@ -4,7 +4,7 @@
  */
 
 /** Number of retained points: one day, at one point a minute. */
-const historyPoints = 24 * 60;
+const maxPoints = 24 * 60;
 
 /** State of the node at one time. Contains only values that the API makes public at that time. */
 export interface HistoryPoint {
@@ -25,13 +25,11 @@ export interface HistoryPoint {
 }
 
 /** Points as columns, which are shorter as JSON. An index is the same point in every column; the oldest comes first. */
-export type HistoryColumns = { readonly [Name in keyof HistoryPoint]: readonly HistoryPoint[Name][] };
-
-export type History = ReturnType<typeof createHistory>;
+type HistoryColumns = { readonly [Name in keyof HistoryPoint]: readonly HistoryPoint[Name][] };
 
 const columnNames = ["atMs", "status", "block", "behind", "pending", "transactions", "commitments", "online"] as const;
 
-export function createHistory(maxPoints = historyPoints) {
+export function createHistory() {
   const points: HistoryPoint[] = [];
   let count = 0;
   return {
