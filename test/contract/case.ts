@@ -57,7 +57,10 @@ export function contractCase(
   const { node = "member", post: body, caller } = more;
   const httpMethod = body === undefined ? "GET" : "POST";
   const [pathname = "", query] = path.split("?");
-  const route = routes.find((each) => each.httpMethod === httpMethod && each.path.test(pathname))!;
+  const route = routes.find((each) => each.httpMethod === httpMethod && each.path.test(pathname));
+  if (route === undefined) {
+    throw new Error(`No route of the contract matches ${httpMethod} ${pathname} (case "${title}").`);
+  }
   const request = more.request === undefined ? requestOf(route, pathname, query) : more.request;
   return { title, node, method: route.method, path, body, caller, request: request ?? undefined, httpMethod };
 }
