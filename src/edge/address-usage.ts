@@ -1,4 +1,5 @@
 /** Usage by address, or by IPv6 /64 prefix: in this process and in the other processes of this node. */
+import type { Slot } from "./concurrency.js";
 
 export interface Usage {
   connections: number;
@@ -9,6 +10,9 @@ export interface Usage {
 }
 
 export interface AddressUsage extends Usage {
+  /** Latest request and stream in flight in this process. */
+  latestRequest: Slot | undefined;
+  latestStream: Slot | undefined;
   /** Usage in all other processes of this node, as last reported. */
   elsewhere: Readonly<Usage>;
 }
@@ -32,6 +36,11 @@ export class UsageTracker {
   /** Returns the usage of an address prefix. Returns the same object while any usage is above zero. */
   of(prefix: string): AddressUsage {
     return this.entryOf(prefix);
+  }
+
+  /** Returns the usage of every known address prefix. */
+  all(): Iterable<AddressUsage> {
+    return this.entries.values();
   }
 
   /** Returns the usages that changed since the last call. */
@@ -60,7 +69,7 @@ export class UsageTracker {
       if (this.entries.size >= this.sweepFrom) {
         this.sweep();
       }
-      entry = { ...noUsage, elsewhere: noUsage, reported: noUsage };
+      entry = { ...noUsage, latestRequest: undefined, latestStream: undefined, elsewhere: noUsage, reported: noUsage };
       this.entries.set(prefix, entry);
     }
     return entry;

@@ -1,10 +1,10 @@
 /**
  * Limits requests and streams in flight, in total and per address, and rejects requests if event-loop lag exceeds the
- * limit in two consecutive samples. A rejection is cheap; admitted requests run to completion. Streams stay open for as
- * long as their clients like, so they are counted apart from requests.
+ * limit in two consecutive samples. At a limit in total, the address that holds most slots gives way. Streams stay open
+ * for as long as their clients like, so they are counted apart from requests.
  */
 import { RpcError } from "../rpc/errors.js";
-import type { AddressUsage } from "./address-usage.js";
+import type { AddressUsage, UsageTracker } from "./address-usage.js";
 
 export interface OverloadLimits {
   readonly maxInFlight: number;
@@ -23,17 +23,31 @@ export interface StreamLimits {
 
 export const defaultStreams: StreamLimits = { total: 2_000, perAddress: 100 };
 
+/** Request or stream that occupies a slot. */
+export interface Slot {
+  readonly usage: AddressUsage;
+  readonly isStream: boolean;
+  /** Next and previous slot of the same address and kind. */
+  newer: Slot | undefined;
+  older: Slot | undefined;
+  /** Aborts the request, and releases its slot. */
+  giveWay(): void;
+}
+
 const pollIntervalMs = 100;
 const retryAfterS = 1;
 const streamRetryAfterS = 10;
+/** Time for which a rejection at a limit in total is reported, in milliseconds. */
+const reportedMs = 10_000;
 
-export function createConcurrency(overload: OverloadLimits, streams: StreamLimits) {
+export function createConcurrency(overload: OverloadLimits, streams: StreamLimits, usageTracker: UsageTracker) {
   const { maxInFlight, maxInFlightPerAddress, maxLagMs } = overload;
   let activeRequests = 0;
   let openStreams = 0;
   let expectedMs = performance.now() + pollIntervalMs;
   let lagMs = 0;
   let sustainedLagMs = 0;
+  let lastRejection: { readonly reason: string; readonly untilMs: number } | undefined;
   const timer = setInterval(() => {
     const now = performance.now();
     const lag = Math.max(0, now - expectedMs);
@@ -42,14 +56,51 @@ export function createConcurrency(overload: OverloadLimits, streams: StreamLimit
     expectedMs = now + pollIntervalMs;
   }, pollIntervalMs).unref();
 
-  function checkStreams(usage: AddressUsage): void {
-    const isAddressFull = usage.streams + usage.elsewhere.streams >= streams.perAddress;
-    if (isAddressFull || openStreams >= streams.total) {
-      const message = isAddressFull
-        ? `Your address has ${streams.perAddress} streams open, which is the limit; close one first.`
-        : `The limit of ${streams.total} open streams is reached; try again in ${streamRetryAfterS} s.`;
+  function recordRejection(reason: string): void {
+    lastRejection = { reason, untilMs: performance.now() + reportedMs };
+  }
+
+  function checkAddress(usage: AddressUsage, isStream: boolean): void {
+    const limit = isStream ? streams.perAddress : maxInFlightPerAddress;
+    const count = isStream
+      ? usage.streams + usage.elsewhere.streams
+      : usage.requests + usage.elsewhere.requests;
+    if (count >= limit) {
+      throw isStream
+        ? new RpcError(
+            "TOO_MANY_STREAMS",
+            `Your address has ${limit} streams open, which is the limit; close one first.`,
+            streamRetryAfterS,
+          )
+        : new RpcError(
+            "OVERLOADED",
+            `Your address has ${limit} requests in flight, which is the limit; try again in ${retryAfterS} s.`,
+            retryAfterS,
+          );
+    }
+  }
+
+  /** Frees a slot for an address by aborting the latest one of the address that holds most, if it holds more. */
+  function makeRoom(usage: AddressUsage, isStream: boolean): void {
+    const latest = isStream ? "latestStream" : "latestRequest";
+    const count = isStream ? "streams" : "requests";
+    let most = usage;
+    for (const other of usageTracker.all()) {
+      if (other[count] > most[count]) {
+        most = other;
+      }
+    }
+    if (most[count] > usage[count] + 1) {
+      most[latest]?.giveWay();
+      return;
+    }
+    if (isStream) {
+      recordRejection(`${streams.total} streams are open, which is the limit; further ones are rejected.`);
+      const message = `The limit of ${streams.total} open streams is reached; try again in ${streamRetryAfterS} s.`;
       throw new RpcError("TOO_MANY_STREAMS", message, streamRetryAfterS);
     }
+    recordRejection(`${maxInFlight} requests are in flight, which is the limit; further ones are rejected.`);
+    throw overloaded();
   }
 
   return {
@@ -59,29 +110,32 @@ export function createConcurrency(overload: OverloadLimits, streams: StreamLimit
      * @throws RpcError OVERLOADED
      */
     checkLoad() {
-      if (activeRequests >= maxInFlight || sustainedLagMs > maxLagMs) {
-        throw new RpcError("OVERLOADED", `The node is overloaded; try again in ${retryAfterS} s.`, retryAfterS);
+      if (sustainedLagMs > maxLagMs) {
+        recordRejection(`The event loop lags more than ${maxLagMs} ms; requests are rejected.`);
+        throw overloaded();
       }
     },
     /**
-     * Checks that an address may have another request.
+     * Occupies a slot.
      *
-     * @throws RpcError OVERLOADED
+     * @param isLimited false for a probe, which is answered even at a limit.
+     * @throws RpcError OVERLOADED or TOO_MANY_STREAMS if a limit is reached.
      */
-    checkAddress(usage: AddressUsage) {
-      if (usage.requests + usage.elsewhere.requests >= maxInFlightPerAddress) {
-        const message = `Your address has ${maxInFlightPerAddress} requests in flight, which is the limit; try again in ${retryAfterS} s.`;
-        throw new RpcError("OVERLOADED", message, retryAfterS);
+    acquire(slot: Slot, isLimited: boolean) {
+      const { usage, isStream } = slot;
+      if (isLimited) {
+        checkAddress(usage, isStream);
+        if (isStream ? openStreams >= streams.total : activeRequests >= maxInFlight) {
+          makeRoom(usage, isStream);
+        }
       }
-    },
-    /**
-     * Acquires a slot.
-     *
-     * @throws RpcError TOO_MANY_STREAMS if a limit on streams is reached.
-     */
-    acquire(usage: AddressUsage, isStream: boolean) {
+      const latest = isStream ? "latestStream" : "latestRequest";
+      slot.older = usage[latest];
+      if (slot.older !== undefined) {
+        slot.older.newer = slot;
+      }
+      usage[latest] = slot;
       if (isStream) {
-        checkStreams(usage);
         openStreams++;
         usage.streams++;
       } else {
@@ -89,7 +143,17 @@ export function createConcurrency(overload: OverloadLimits, streams: StreamLimit
         usage.requests++;
       }
     },
-    release(usage: AddressUsage, isStream: boolean) {
+    release(slot: Slot) {
+      const { usage, isStream, newer, older } = slot;
+      if (newer !== undefined) {
+        newer.older = older;
+      } else {
+        usage[isStream ? "latestStream" : "latestRequest"] = older;
+      }
+      if (older !== undefined) {
+        older.newer = newer;
+      }
+      slot.newer = slot.older = undefined;
       if (isStream) {
         openStreams--;
         usage.streams--;
@@ -102,6 +166,12 @@ export function createConcurrency(overload: OverloadLimits, streams: StreamLimit
       activeRequests,
       openStreams,
     }),
+    /** Returns the limit in total at which requests have been rejected in the last 10 s; undefined if none were. */
+    overload: () => (lastRejection !== undefined && performance.now() < lastRejection.untilMs ? lastRejection.reason : undefined),
     stop: () => clearInterval(timer),
   };
+}
+
+function overloaded(): RpcError {
+  return new RpcError("OVERLOADED", `The node is overloaded; try again in ${retryAfterS} s.`, retryAfterS);
 }

@@ -67,10 +67,8 @@ export type Edge = ReturnType<typeof createEdge>;
 
 export type EdgeStats = ReturnType<Edge["stats"]>;
 
-/**
- * Penalty for a rejected request. It is small, because a rejection is cheap and the client may not know its limit yet.
- */
-const rejectionPenalty = 0.25;
+/** Probes of an address per second, beside those that each of its connections may send. No orchestrator needs more. */
+const probesPerS = 200;
 const sweepEveryMs = 1_000;
 const noHeaders: readonly string[] = [];
 
@@ -79,6 +77,7 @@ export function createEdge(settings: EdgeSettings) {
   const identify = createIdentify(settings, Date.now);
   const isExempt = createAddressSet(settings.rateLimitExempt);
   const rateLimit = createRateLimit(settings.rateLimitPerMinute, settings.isShared);
+  const probeLimit = createRateLimit(probesPerS, false, 1_000, "probes");
   const usageTracker = new UsageTracker();
   const reportBan = oncePerSecond(settings.onBan ?? (() => undefined));
   let banned: string[] = [];
@@ -96,7 +95,11 @@ export function createEdge(settings: EdgeSettings) {
     },
   });
   const bytes = new ByteBudget(settings.bytes ?? defaultBytes);
-  const concurrency = createConcurrency(settings.overload ?? defaultOverload, settings.streams ?? defaultStreams);
+  const concurrency = createConcurrency(
+    settings.overload ?? defaultOverload,
+    settings.streams ?? defaultStreams,
+    usageTracker,
+  );
   const reportRequest = createRequestReporter(settings);
   const checkForProxies = createProxyCheck(settings);
   const sweeper = setInterval(() => bytes.sweep(), sweepEveryMs).unref();
@@ -109,10 +112,9 @@ export function createEdge(settings: EdgeSettings) {
       }
     },
     identify: (arrival) => identify((name) => arrival.header(name)),
-    onEnd({ usage, isStream: isStreaming, admitted }, code, endMs) {
-      concurrency.release(usage, isStreaming);
-      reportRequest(admitted, code, endMs);
-    },
+    acquire: (permit) => concurrency.acquire(permit, isLimited(permit)),
+    release: (permit) => concurrency.release(permit),
+    onEnd: ({ admitted }, code, endMs) => reportRequest(admitted, code, endMs),
   };
 
   function headersOf(method: ServedMethod | undefined, rateHeaders: readonly string[]): readonly string[] {
@@ -130,30 +132,32 @@ export function createEdge(settings: EdgeSettings) {
       const admitted = { arrival, address, protocol, method, startMs };
       const isStreaming = isStream(method);
       const isProbe = method?.isProbe === true;
-      const isLimited = isStreaming || !isProbe;
       const usage = usageTracker.of(addressPrefixOf(address));
       try {
         let rateHeaders = noHeaders;
-        if (isLimited) {
+        if (isStreaming || !isProbe) {
           concurrency.checkLoad();
           if (!isExempt(address)) {
-            rateHeaders = penalizeRejection(arrival, address, () => rateLimit.count(address));
+            rateHeaders = rateLimit.count(address);
           }
+          bytes.check(usage, connection);
+        } else if (!isExempt(address) && !connection.takeProbe()) {
+          probeLimit.count(address);
         }
         const minBlock = isProbe ? undefined : minBlockOf(arrival);
-        penalizeRejection(arrival, address, () => {
-          if (isLimited) {
-            concurrency.checkAddress(usage);
-            bytes.check(usage, connection);
-          }
-          concurrency.acquire(usage, isStreaming);
-        });
         const permit = new RequestPermit(admitted, headersOf(method, rateHeaders), isStreaming, usage, permitDeps);
+        if (isStreaming || !arrival.isIncomplete) {
+          permit.occupySlot();
+        }
         arrival.onClose(() => permit.release());
         permit.ready = minBlock === undefined ? undefined : settings.untilBlock?.(minBlock);
         permit.ready = permit.ready?.then(() => void (permit.headers = headersOf(method, rateHeaders)));
         return permit;
       } catch (error) {
+        // A proxy is not responsible for its clients.
+        if (connection.remoteAddress === address) {
+          connection.countRejection();
+        }
         reportRequest(admitted, toRpcError(error).reason, performance.now());
         throw error;
       }
@@ -163,9 +167,12 @@ export function createEdge(settings: EdgeSettings) {
       ...rateLimit.counts(),
       ...concurrency.counts(),
       openConnections: connections.size,
+      unansweredRequests: connections.unanswered,
       /** Bytes reserved for requests and for responses that wait to be sent. */
       reservedBytes: bytes.reservedBytes,
     }),
+    /** Returns the limit in total at which requests were rejected in the last 10 s; undefined if none were. */
+    overload: () => concurrency.overload(),
     /** Returns the usage in this process since the last call. */
     drainUsage(): SharedUsage {
       const usage = { usages: usageTracker.drainChanged(), charges: rateLimit.drainCharges(), banned };
@@ -202,16 +209,9 @@ function minBlockOf(arrival: Arrival): bigint | undefined {
   return BigInt(value);
 }
 
-/** Penalizes the connection if the request is rejected for its limits. A proxy is not penalized for its clients. */
-function penalizeRejection<T>({ connection }: Arrival, address: string, admit: () => T): T {
-  try {
-    return admit();
-  } catch (error) {
-    if (connection.remoteAddress === address) {
-      connection.penalize(rejectionPenalty);
-    }
-    throw error;
-  }
+/** Returns true if limits in total apply to a request: to all but single probes. */
+function isLimited({ isStream: isStreaming, method }: RequestPermit): boolean {
+  return isStreaming || method?.isProbe !== true;
 }
 
 /** Creates a function that reports, once, requests forwarded by a local proxy that is not trusted. */

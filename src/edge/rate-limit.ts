@@ -4,7 +4,7 @@ import { createTokenBuckets } from "../base/limits/token-buckets.js";
 import { RpcError } from "../rpc/errors.js";
 import { addressPrefixOf } from "../base/ip-address.js";
 
-const windowMs = 60_000;
+const minuteMs = 60_000;
 const maxAddresses = 50_000;
 const unlimited: readonly string[] = [];
 
@@ -20,19 +20,20 @@ function charge(bucket: TokenBucket, requests: number): void {
 }
 
 /**
- * Creates a limiter of requests per minute for each address; 0 disables the limit.
+ * Creates a limiter of requests per window for each address; 0 disables the limit.
  *
  * @param isShared true if other processes share the limit, so that charges are recorded until they are drained.
+ * @param name name of the limit in the response headers.
  */
-export function createRateLimit(perMinute: number, isShared = false) {
+export function createRateLimit(perWindow: number, isShared = false, windowMs = minuteMs, name = "default") {
   let charged = new Map<string, number>();
   const buckets = createTokenBuckets(maxAddresses);
-  const rate = { burst: perMinute, tokens: perMinute, everyMs: windowMs };
-  const policy = `"default";q=${perMinute};w=${windowMs / 1000}`;
+  const rate = { burst: perWindow, tokens: perWindow, everyMs: windowMs };
+  const policy = `"${name}";q=${perWindow};w=${windowMs / 1000}`;
 
   function headersOf(bucket: TokenBucket): readonly string[] {
-    const refilledInS = Math.ceil(((perMinute - bucket.content) * windowMs) / perMinute / 1000);
-    return ["RateLimit-Policy", policy, "RateLimit", `"default";r=${Math.floor(bucket.content)};t=${refilledInS}`];
+    const refilledInS = Math.ceil(((perWindow - bucket.content) * windowMs) / perWindow / 1000);
+    return ["RateLimit-Policy", policy, "RateLimit", `"${name}";r=${Math.floor(bucket.content)};t=${refilledInS}`];
   }
 
   function recordCharge(prefix: string, requests: number): void {
@@ -48,7 +49,7 @@ export function createRateLimit(perMinute: number, isShared = false) {
      * @throws RpcError RATE_LIMITED with the seconds to wait.
      */
     count(address: string): readonly string[] {
-      if (perMinute === 0) {
+      if (perWindow === 0) {
         return unlimited;
       }
       const prefix = addressPrefixOf(address);
@@ -80,7 +81,7 @@ export function createRateLimit(perMinute: number, isShared = false) {
     },
     /** Applies charges of other processes of this node. */
     receive(charges: Charges): void {
-      for (const [prefix, requests] of perMinute === 0 ? [] : charges) {
+      for (const [prefix, requests] of perWindow === 0 ? [] : charges) {
         charge(buckets.of(prefix, rate), requests);
       }
     },
@@ -90,7 +91,7 @@ export function createRateLimit(perMinute: number, isShared = false) {
       let blockedIps = 0;
       for (const bucket of buckets.all()) {
         bucket.drip();
-        totalIps += bucket.content < perMinute ? 1 : 0;
+        totalIps += bucket.content < perWindow ? 1 : 0;
         blockedIps += bucket.content < 1 ? 1 : 0;
       }
       return {

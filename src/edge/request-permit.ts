@@ -7,6 +7,7 @@ import { type Outcome, RpcError } from "../rpc/errors.js";
 import type { Arrival, Permit } from "../rpc/gate.js";
 import type { Caller, ServedMethod } from "../rpc/service.js";
 import type { AddressUsage } from "./address-usage.js";
+import type { Slot } from "./concurrency.js";
 import type { TrackedConnection } from "./connection-limit.js";
 import type { AdmittedRequest } from "./request-reporter.js";
 
@@ -135,16 +136,22 @@ export interface PermitDeps {
   charge(address: string, chargedBytes: number): void;
   /** Returns the identity that the headers of a request prove. Throws RpcError INVALID_SIGNATURE. */
   identify(arrival: Arrival): string | undefined;
+  /** Occupies a slot. Throws RpcError OVERLOADED or TOO_MANY_STREAMS. */
+  acquire(permit: RequestPermit): void;
+  release(permit: RequestPermit): void;
   onEnd(permit: RequestPermit, code: Outcome, endMs: number): void;
 }
 
-export class RequestPermit implements Permit {
+export class RequestPermit implements Permit, Slot {
   private code: Outcome = "CANCELLED";
   private finishedMs: number | undefined;
   private reservedBytes = 0;
   private unreadBytes = 0;
   private requestBytes = 0;
   private isReleased = false;
+  private hasSlot = false;
+  newer: Slot | undefined;
+  older: Slot | undefined;
   /** Next and previous request in the list of requests with a deadline. */
   next: RequestPermit | undefined;
   previous: RequestPermit | undefined;
@@ -161,7 +168,6 @@ export class RequestPermit implements Permit {
     private readonly deps: PermitDeps,
   ) {
     this.connection = admitted.arrival.connection as TrackedConnection;
-    this.connection.acquire();
   }
 
   get method(): ServedMethod | undefined {
@@ -184,6 +190,19 @@ export class RequestPermit implements Permit {
       this.finishedMs = performance.now();
       this.code = failure?.reason ?? "OK";
     }
+  }
+
+  occupySlot(): void {
+    if (!this.hasSlot && !this.isReleased) {
+      this.deps.acquire(this);
+      this.hasSlot = true;
+      this.connection.acquire();
+    }
+  }
+
+  giveWay(): void {
+    this.admitted.arrival.abort();
+    this.release();
   }
 
   reserveRequestBytes(bytes: number): void {
@@ -234,7 +253,10 @@ export class RequestPermit implements Permit {
     this.deps.charge(this.admitted.address, this.requestBytes);
     this.deps.bytes.release(this, this.reservedBytes);
     this.deps.bytes.clearDeadline(this);
-    this.connection.release();
+    if (this.hasSlot) {
+      this.deps.release(this);
+      this.connection.release();
+    }
     this.deps.onEnd(this, this.code, this.finishedMs ?? performance.now());
   }
 }

@@ -1,15 +1,28 @@
-/** Gate for trusted callers. It has no limits, statistics or log. */
+/** Gates of ports without client addresses to limit: they count connections and unanswered requests, and admit all. */
 import type { Arrival, Gate, Permit } from "../rpc/gate.js";
+import { UsageTracker } from "./address-usage.js";
+import { type ConnectionLimits, createConnectionLimit, defaultBacklog } from "./connection-limit.js";
+
+/** Limits of a port that a few programs of the operator use. */
+const smallPort: ConnectionLimits = { total: 1_000, perAddress: 1_000, backlog: defaultBacklog };
 
 /**
- * Creates the gate.
+ * Creates the gate of a port for trusted callers. It has no limits on requests, statistics or log.
  *
  * @param check throws an RpcError to reject a request.
  */
 export function createUnrestrictedGate(check: (arrival: Arrival) => void = () => undefined): Gate {
   const ignore = (): void => undefined;
+  const connections = createConnectionLimit({
+    limits: smallPort,
+    usageTracker: new UsageTracker(),
+    isTrustedProxy: () => false,
+    isExempt: () => true,
+    nowMs: () => performance.now(),
+    onBan: ignore,
+  });
   return {
-    connect: (remoteAddress) => ({ remoteAddress, provenIdentity: undefined, penalize: ignore, end: ignore }),
+    connect: (remoteAddress, close) => connections.connect(remoteAddress, close),
     admit(arrival, _protocol, method): Permit {
       check(arrival);
       return {
@@ -17,6 +30,7 @@ export function createUnrestrictedGate(check: (arrival: Arrival) => void = () =>
         headers: [],
         method,
         recordOutcome: ignore,
+        occupySlot: ignore,
         reserveRequestBytes: ignore,
         reserveResponseBytes: ignore,
         releaseResponseBytes: ignore,

@@ -6,13 +6,21 @@ export function createMetricsPage(
   metrics: Metrics,
   onError: (error: unknown) => void,
 ): (request: IncomingMessage, response: ServerResponse) => void {
+  let reading: Promise<string> | undefined;
+
+  /** Reads the metrics. Requests that arrive meanwhile get the same text, since a read costs milliseconds. */
+  const read = (): Promise<string> =>
+    (reading ??= metrics.text().finally(() => {
+      reading = undefined;
+    }));
+
   async function respond({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
     if (url?.split("?")[0] !== "/metrics") {
       end(response, 404, "text/plain; charset=utf-8", "The metrics are at /metrics.\n");
     } else if (method !== "GET" && method !== "HEAD") {
       end(response, 405, "text/plain; charset=utf-8", "The metrics accept only GET.\n", { Allow: "GET, HEAD" });
     } else {
-      end(response, 200, metrics.contentType, await metrics.text());
+      end(response, 200, metrics.contentType, await read());
     }
   }
 

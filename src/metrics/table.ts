@@ -27,7 +27,7 @@ export interface Sources {
     | { state(): Counts<"blocksDone" | "blocksTotal" | "findings"> & { readonly completedMs: number | undefined } }
     | undefined;
   readonly edge: {
-    stats(): Counts<"activeRequests" | "openStreams" | "openConnections" | "reservedBytes" | "blockedIps">;
+    stats(): Counts<"activeRequests" | "openStreams" | "openConnections" | "unansweredRequests" | "reservedBytes" | "blockedIps">;
   };
   /** Worker processes; undefined if the main process serves the port itself. */
   readonly workers:
@@ -214,6 +214,11 @@ export const nodeMetrics: readonly Metric<Sources & ScrapeErrors>[] = [
     "gatehouse_requests_in_flight",
     "Requests in flight, without streams.",
     ({ edge }) => edge.stats().activeRequests,
+  ),
+  gauge(
+    "gatehouse_unanswered_requests",
+    "Requests and streams that have arrived and are unanswered, admitted or not.",
+    ({ edge }) => edge.stats().unansweredRequests,
   ),
   gauge("gatehouse_open_streams", "Open streams.", ({ edge }) => edge.stats().openStreams),
   gauge(

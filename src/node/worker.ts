@@ -284,7 +284,7 @@ function reportToNode(
   const reportVitals = (): void => {
     const { user, system } = process.cpuUsage();
     const cpuSeconds = (user + system) / 1e6;
-    channel.notify("vitals", { residentBytes: process.memoryUsage.rss(), cpuSeconds });
+    channel.notify("vitals", { residentBytes: process.memoryUsage.rss(), cpuSeconds, overload: edge.overload() });
   };
   reportVitals();
   const vitalsTimer = setInterval(reportVitals, vitalsEveryMs);

@@ -4,6 +4,7 @@
  * request gets a permit that is released when the request ends, so none can leak.
  */
 import type { Caching } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import type { Flow } from "../base/async/fair-scheduler.js";
 import { type RpcError, toRpcError } from "./errors.js";
 import type { Caller, ServedMethod, ServedService } from "./service.js";
 
@@ -14,6 +15,19 @@ export interface Connection {
   readonly remoteAddress: string;
   /** Identity that the other end proved by TLS; undefined if TLS did not require one. */
   provenIdentity: string | undefined;
+  /** Flow of the requests: connections of one address take turns with other addresses as one. */
+  readonly flow: Flow;
+  /** Requests that have arrived and are unanswered, admitted or not. */
+  readonly unanswered: number;
+  /**
+   * Counts a request from its arrival on, before it is admitted. Returns false if the connection has been closed,
+   * because it has too many.
+   */
+  arrive(): boolean;
+  /** Ends a request that {@link arrive} has counted. */
+  leave(): void;
+  /** Counts bytes that wait to be parsed; a negative number for bytes that no longer do. May close a connection. */
+  wait(bytes: number): void;
   /**
    * Counts penalties for useless work, such as streams that are reset as soon as they open. Too many penalties close
    * the connection, and may ban its address temporarily.
@@ -26,6 +40,8 @@ export interface Arrival {
   /** ID of the request in the log and in the response. */
   readonly requestId: string;
   readonly connection: Connection;
+  /** True if the request has a body that has not been read. */
+  readonly isIncomplete: boolean;
   /** Returns a request header or gRPC metadata entry by lowercase name; repeated entries are joined with commas. */
   header(name: string): string | undefined;
   /** Calls the listener once, when the full response has been handed to the system or the client has disconnected. */
@@ -34,7 +50,7 @@ export interface Arrival {
   abort(): void;
 }
 
-/** Permit of an admitted request: occupies a concurrency slot until the arrival closes. */
+/** Permit of an admitted request: occupies a concurrency slot, once complete, until the arrival closes. */
 export interface Permit {
   /**
    * Returns the caller as the rpc may know it. If the rpc does not identify its callers, the identity is only the one
@@ -54,6 +70,13 @@ export interface Permit {
    * Records the outcome, once: success, or the error. The outcome is counted and logged when the permit is released.
    */
   recordOutcome(failure?: RpcError): void;
+  /**
+   * Occupies a slot, now that the request is complete. Does nothing when called again. A client could otherwise occupy
+   * all slots with requests that it never completes.
+   *
+   * @throws RpcError OVERLOADED if no slot is free.
+   */
+  occupySlot(): void;
   /**
    * Reserves bytes for the request until the permit is released.
    *

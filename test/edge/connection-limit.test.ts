@@ -7,6 +7,7 @@ import { createAddressSet } from "../../src/edge/client-address.js";
 import {
   type ConnectionLimits,
   createConnectionLimit,
+  defaultBacklog,
   type TrackedConnection,
 } from "../../src/edge/connection-limit.js";
 import { createEdge } from "../../src/edge/edge.js";
@@ -106,7 +107,7 @@ function create(bounds: Partial<ConnectionLimits> = {}, clock = { nowMs: 0 }) {
   const banned: string[] = [];
   const aborted: string[] = [];
   const connections = createConnectionLimit({
-    limits: { total: 1_000, perAddress: 1_000, ...bounds },
+    limits: { total: 1_000, perAddress: 1_000, backlog: defaultBacklog, ...bounds },
     usageTracker: new UsageTracker(),
     isTrustedProxy: createAddressSet(["10.0.0.0/8"]),
     isExempt: createAddressSet(["192.0.2.0/24"]),
@@ -130,20 +131,27 @@ function exhaust(connection: TrackedConnection): void {
   connection.penalize(250);
 }
 
-test("bans an address for ten seconds, and closes its connections, after too many penalties", (t) => {
+test("bans an address for ten seconds, and closes its connections with penalties, after too many of them", (t) => {
   const { clock, banned, aborted, connections, connect } = create();
   const first = connect("198.51.100.1", "first")!;
-  connect("198.51.100.1", "second");
+  const second = connect("198.51.100.1", "second")!;
+  const clean = connect("198.51.100.1", "clean")!;
   connect("198.51.100.2", "neighbor");
-  first.penalize(500);
+  second.penalize();
+  first.penalize(499);
   t.deepEqual(aborted, []);
   first.penalize(250);
   t.deepEqual(aborted.sort(), ["first", "second"]);
   t.deepEqual(banned, ["198.51.100.1"]);
-  t.is(connections.size, 1);
+  t.is(connections.size, 2);
+  // A few connections are admitted, so that an honest client of the address is told.
+  t.truthy(connect("198.51.100.1", "third"));
+  t.truthy(connect("::ffff:198.51.100.1", "fourth"));
   t.is(connect("198.51.100.1"), undefined);
   t.is(connect("::ffff:198.51.100.1"), undefined);
   t.truthy(connect("198.51.100.2"));
+  clean.penalize();
+  t.deepEqual(aborted, ["first", "second", "clean"]);
   clock.nowMs = 9_999;
   t.is(connect("198.51.100.1"), undefined);
   clock.nowMs = 10_000;
@@ -157,7 +165,9 @@ test("counts penalties per address or /64, over all its connections", (t) => {
   t.deepEqual(banned, []);
   connect("2001:db8::2")!.penalize(250);
   t.deepEqual(banned, ["2001:db8::2"]);
-  t.is(connect("2001:db8::3"), undefined);
+  t.truthy(connect("2001:db8::3"));
+  t.truthy(connect("2001:db8::4"));
+  t.true(connect("2001:db8::5") === undefined);
   t.truthy(connect("2001:db8:0:1::1"));
 });
 

@@ -1,7 +1,9 @@
-import test from "ava";
+import type { OutgoingHttpHeaders } from "node:http2";
+import test, { type ExecutionContext } from "ava";
 import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
+import { UsageTracker } from "../../src/edge/address-usage.js";
 import { createConcurrency, defaultStreams } from "../../src/edge/concurrency.js";
 import { largeAnswer, startEdgeServer, waitingAnswer } from "../helpers/nodes/edge-server.js";
 import { ask, sessionFrom } from "../helpers/wire/plain-client.js";
@@ -42,7 +44,7 @@ test("rejects requests after two late event-loop samples in a row, and recovers"
   const other = createServer().listen(0);
   t.teardown(() => other.close());
   const limits = { maxInFlight: 1_000_000, maxInFlightPerAddress: 1_000_000, maxLagMs: 150 };
-  const overload = createConcurrency(limits, defaultStreams);
+  const overload = createConcurrency(limits, defaultStreams, new UsageTracker());
   t.teardown(() => overload.stop());
   const block = (ms: number): void => {
     const end = performance.now() + ms;
@@ -70,26 +72,68 @@ test("rejects requests after two late event-loop samples in a row, and recovers"
   });
 });
 
-test("serves other addresses while one address has its maximum of requests in flight", async (t) => {
-  const server = await startEdgeServer(t);
-  const headers = { ":method": "POST", ":path": "/", "content-type": "application/json", "content-length": "1000" };
-  const rejected: number[] = [];
-  const streams = Array.from({ length: 3 }, () => sessionFrom(t, server.port, "127.0.0.5")).flatMap((session) =>
+/** Opens 600 requests of an address, and records the statuses of those that get a response. */
+function openRequests(t: ExecutionContext, port: number, headers: OutgoingHttpHeaders, body?: string) {
+  const statuses: number[] = [];
+  const streams = Array.from({ length: 3 }, () => sessionFrom(t, port, "127.0.0.5")).flatMap((session) =>
     Array.from({ length: 200 }, () => {
-      const stream = session.request(headers).on("error", () => undefined);
-      stream.once("response", ({ ":status": status }) => rejected.push(Number(status)));
-      stream.resume().write("{");
+      const stream = session.request(headers, { endStream: body === undefined }).on("error", () => undefined);
+      stream.once("response", ({ ":status": status }) => statuses.push(Number(status)));
+      stream.resume();
+      if (body !== undefined) {
+        stream.write(body);
+      }
       return stream;
     }),
   );
-  await until(() => rejected.length === 100 && server.edge.stats().activeRequests === 500);
-  t.deepEqual(new Set(rejected), new Set([503]));
+  return { statuses, close: () => streams.forEach((stream) => stream.close()) };
+}
+
+test("serves other addresses while one address has its maximum of requests in flight", async (t) => {
+  const server = await startEdgeServer(t);
+  const { statuses, close } = openRequests(t, server.port, { ":path": waitingAnswer });
+  await until(() => statuses.length === 100 && server.edge.stats().activeRequests === 500);
+  t.deepEqual(new Set(statuses), new Set([503]));
   t.is((await ask(server.port, largeAnswer(1), {}, { localAddress: "127.0.0.6" })).status, 200);
   const { status, text } = await ask(server.port, largeAnswer(1), {}, { localAddress: "127.0.0.5" });
   t.is(status, 503);
   t.like(JSON.parse(text), { errorCode: "OVERLOADED" });
   t.is((await ask(server.port, "/health", {}, { localAddress: "127.0.0.5" })).status, 200);
-  streams.forEach((stream) => stream.close());
+  close();
   await until(() => server.edge.stats().activeRequests === 0);
   t.is((await ask(server.port, largeAnswer(1), {}, { localAddress: "127.0.0.5" })).status, 200);
+});
+
+test("requests without their full body occupy no slot", async (t) => {
+  const overload = { maxInFlight: 20, maxInFlightPerAddress: 10, maxLagMs: Infinity };
+  const server = await startEdgeServer(t, { overload });
+  const headers = { ":method": "POST", ":path": "/", "content-type": "application/json", "content-length": "1000" };
+  const { statuses, close } = openRequests(t, server.port, headers, "{");
+  await until(() => server.edge.stats().unansweredRequests === 600);
+  t.is(server.edge.stats().activeRequests, 0);
+  t.is((await ask(server.port, largeAnswer(1), {}, { localAddress: "127.0.0.5" })).status, 200);
+  t.deepEqual(statuses, []);
+  close();
+  await until(() => server.edge.stats().unansweredRequests === 0);
+});
+
+test("the address with most requests gives way while all slots are taken, and the edge says so", async (t) => {
+  const overload = { maxInFlight: 3, maxInFlightPerAddress: 3, maxLagMs: Infinity };
+  const server = await startEdgeServer(t, { overload });
+  const waitFrom = (localAddress: string) =>
+    ask(server.port, waitingAnswer, {}, { localAddress }).then(
+      ({ status }) => status,
+      () => "cut",
+    );
+  const ofOne = [1, 2, 3].map(() => waitFrom("127.0.0.5"));
+  await until(() => server.edge.stats().activeRequests === 3);
+  const ofTwo = waitFrom("127.0.0.6");
+  t.is(await Promise.race(ofOne), "cut");
+  t.is(server.edge.overload(), undefined);
+  // Two addresses have two requests and one, so neither has more than the third would.
+  await until(() => server.edge.stats().activeRequests === 3);
+  t.is(await waitFrom("127.0.0.6"), 503);
+  t.regex(server.edge.overload() ?? "", /^3 requests are in flight/);
+  server.release();
+  t.deepEqual((await Promise.all([...ofOne, ofTwo])).sort(), [200, 200, 200, "cut"]);
 });

@@ -5,7 +5,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { type AddressUsage, UsageTracker } from "../../src/edge/address-usage.js";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
-import { createConcurrency, defaultOverload } from "../../src/edge/concurrency.js";
+import { createConcurrency, type Slot, defaultOverload } from "../../src/edge/concurrency.js";
 import { RpcError } from "../../src/rpc/errors.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/process/prometheus.js";
 import { askFrom, sessionFrom } from "../helpers/wire/plain-client.js";
@@ -161,20 +161,48 @@ test("limits streams by --streams-per-address, including probes, until one ends"
   t.deepEqual([again.answered, again.rejected], [1, { "8 TOO_MANY_STREAMS": 1 }]);
 });
 
-test("limits the streams of all addresses together", (t) => {
-  const concurrency = createConcurrency(defaultOverload, { total: 3, perAddress: 2 });
-  t.teardown(() => concurrency.stop());
+/** Creates a slot of an address, which is released when it gives way. */
+function slotOf(usage: AddressUsage, concurrency: Pick<ReturnType<typeof createConcurrency>, "release">) {
+  const slot: Slot & { isOpen: boolean } = {
+    ...{ usage, isStream: true, newer: undefined, older: undefined, isOpen: true },
+    giveWay() {
+      slot.isOpen = false;
+      concurrency.release(slot);
+    },
+  };
+  return slot;
+}
+
+test("limits the streams of all addresses together, and the address with most gives way", (t) => {
   const usageTracker = new UsageTracker();
-  const [one, two] = [usageTracker.of("192.0.2.1"), usageTracker.of("192.0.2.2")];
-  const open = (usage: AddressUsage): void => concurrency.acquire(usage, true);
-  open(one);
-  open(one);
-  t.regex(t.throws(() => open(one), { instanceOf: RpcError }).message, /Your address has 2 streams open/);
+  const concurrency = createConcurrency(defaultOverload, { total: 5, perAddress: 4 }, usageTracker);
+  t.teardown(() => concurrency.stop());
+  const [one, two, three] = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map((address) => usageTracker.of(address)) as [
+    AddressUsage,
+    AddressUsage,
+    AddressUsage,
+  ];
+  const open = (usage: AddressUsage) => {
+    const slot = slotOf(usage, concurrency);
+    concurrency.acquire(slot, true);
+    return slot;
+  };
+  const many = [open(one), open(one), open(one), open(one)];
+  t.regex(t.throws(() => open(one), { instanceOf: RpcError }).message, /Your address has 4 streams open/);
   open(two);
-  const failure = t.throws(() => open(two), { instanceOf: RpcError });
+  const isOpen = (): boolean[] => many.map((slot) => slot.isOpen);
+  t.deepEqual(isOpen(), [true, true, true, true]);
+  open(three);
+  t.deepEqual(isOpen(), [true, true, true, false]);
+  open(two);
+  t.deepEqual(isOpen(), [true, true, false, false]);
+  t.is(concurrency.overload(), undefined);
+  // No address has more than one stream above the number of this one.
+  const failure = t.throws(() => open(three), { instanceOf: RpcError });
   t.is(failure.reason, "TOO_MANY_STREAMS");
-  t.regex(failure.message, /^The limit of \d+ open streams is reached/);
-  concurrency.release(one, true);
-  open(two);
-  t.deepEqual([concurrency.counts().openStreams, one.streams, two.streams], [3, 1, 2]);
+  t.regex(failure.message, /^The limit of 5 open streams is reached/);
+  t.regex(concurrency.overload() ?? "", /^5 streams are open/);
+  concurrency.release(many[0]!);
+  open(three);
+  t.deepEqual([concurrency.counts().openStreams, one.streams, two.streams, three.streams], [5, 1, 2, 2]);
 });

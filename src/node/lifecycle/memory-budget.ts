@@ -5,6 +5,7 @@
  */
 import { availableParallelism, totalmem } from "node:os";
 import { getHeapStatistics } from "node:v8";
+import { defaultBacklog } from "../../edge/connection-limit.js";
 import { type ByteLimits, defaultBytes } from "../../edge/request-permit.js";
 
 export type MemoryLimits = ReturnType<typeof divideMemory>;
@@ -49,6 +50,11 @@ export function divideMemory({ bytes, heapBytes }: ReturnType<typeof findMemory>
   };
   return {
     exchanges,
+    /** Limits on unanswered requests and unparsed bytes. */
+    backlog: {
+      totalBytes: shrink(defaultBacklog.totalBytes, 20 * mib),
+      perAddressBytes: shrink(defaultBacklog.perAddressBytes, 6 * mib),
+    },
     /** Limit on cached storage programs, in bytes of text; at most a fifth of the JavaScript heap. */
     programsBytes: Math.min(shrink(48 * mib, 4 * mib), Math.floor(heapBytes / 5)),
     /** Limit on responses that are cached until the next block, for each protocol that caches them. */

@@ -33,7 +33,7 @@ interface ObservedDeps extends Pick<NodeChain, "chain" | "pool" | "data"> {
 }
 
 export async function createNodeEdge(
-  core: Pick<NodeCore, "bus" | "config" | "log" | "logLines" | "memory" | "onShutdown" | "overload" | "warn">,
+  core: Pick<NodeCore, "bus" | "config" | "log" | "logLines" | "memory" | "onShutdown" | "overload" | "subsystems" | "warn">,
   deps: {
     readonly facts: PublicFacts;
     readonly health: NodeHealth;
@@ -69,6 +69,7 @@ export async function createNodeEdge(
     : undefined;
   const edge = createPublicEdge(core, { ...deps, requests: metrics, traces: () => traces }, limitsOf(core));
   workers?.shareUsage(edge);
+  showOverload(core, () => edge.overload() ?? workers?.overload());
   if (config.identityMode === "trusted-header") {
     warn(
       "rpc",
@@ -130,6 +131,17 @@ export function createPublicEdge(
   });
   onShutdown("the edge", () => edge.stop());
   return edge;
+}
+
+/** Interval in milliseconds at which `/health` is told whether the public port rejects requests. */
+const showEveryMs = 1_000;
+
+function showOverload(
+  { subsystems, onShutdown }: Pick<NodeCore, "onShutdown" | "subsystems">,
+  overload: () => string | undefined,
+): void {
+  const timer = setInterval(() => subsystems.set("rpc", { extra: { reason: overload() } }), showEveryMs).unref();
+  onShutdown("the report of overload", () => clearInterval(timer));
 }
 
 /** Limit on the wait in milliseconds. */
@@ -213,7 +225,11 @@ export function limitsOf(
   return {
     bytes: memory.exchanges,
     overload: { ...overload, maxInFlight: partOf(overload.maxInFlight) },
-    connections: { total: partOf(defaultConnections.total), perAddress: connectionsPerAddress || Infinity },
+    connections: {
+      total: partOf(defaultConnections.total),
+      perAddress: connectionsPerAddress || Infinity,
+      backlog: memory.backlog,
+    },
     streams: { total: partOf(defaultStreams.total), perAddress: streamsPerAddress || Infinity },
   };
 }

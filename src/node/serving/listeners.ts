@@ -8,7 +8,10 @@ import { createMetricsPage } from "../../metrics/page.js";
 import { parseConnectionString } from "../../peers/address-book/endpoint.js";
 import { createExplorerPages, createStatusPages } from "../../rpc/http/html-pages.js";
 import { handleNodeCall } from "../../rpc/node-call/node-call.js";
-import { bindPort, createSmallServer, type RpcListener } from "../../rpc/port/listen.js";
+import { bindPort, type RpcListener } from "../../rpc/port/listen.js";
+import { createHttp1Port } from "../../rpc/port/port.js";
+import { createRequestIds } from "../../rpc/exchange/exchange.js";
+import { createUnrestrictedGate } from "../../edge/unrestricted-gate.js";
 import type { NodeApplication } from "../../express/application.js";
 import {
   type ApplicationDeps,
@@ -120,7 +123,11 @@ export async function openMetricsPort(
   const page = createMetricsPage(metrics, (error) =>
     core.log.error({ subsystem: "metrics", err: error }, "The metrics could not be collected"),
   );
-  await openPort(core, "metrics", createSmallServer(page), core.config.metricsPort, "--metrics-port");
+  const port = createHttp1Port(
+    { gate: createUnrestrictedGate(), nextRequestId: createRequestIds() },
+    ({ request, response }) => page(request, response),
+  );
+  await openPort(core, "metrics", port, core.config.metricsPort, "--metrics-port");
 }
 
 /** Binds the port of the MCP server, which offers tools to assistants. */

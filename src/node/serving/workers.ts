@@ -39,6 +39,8 @@ interface WorkerVitals {
   readonly residentBytes: number;
   /** Processor time in seconds since the start of the worker. */
   readonly cpuSeconds: number;
+  /** Limit in total at which the worker rejects requests; undefined if it rejects none. */
+  readonly overload: string | undefined;
 }
 
 /** Functions of a node that a worker calls. */
@@ -217,6 +219,8 @@ export function createNodeWorkers(
     },
     /** Returns the state of the workers for metrics, with their resource usage by name. */
     state: () => ({ ...state(), vitals: Object.fromEntries(vitals) }),
+    /** Returns a limit at which a worker rejects requests; undefined if none does. */
+    overload: () => [...vitals.values()].find(({ overload }) => overload !== undefined)?.overload,
     /** Adds the usage of all workers to that of this process. */
     addTo: async (own: EdgeStats) =>
       (await callAll(running(), ({ channel }) => channel.call("edgeStats", undefined))).reduce(add, own),
@@ -250,6 +254,7 @@ function add(a: EdgeStats, b: EdgeStats): EdgeStats {
     activeRequests: a.activeRequests + b.activeRequests,
     openStreams: a.openStreams + b.openStreams,
     openConnections: a.openConnections + b.openConnections,
+    unansweredRequests: a.unansweredRequests + b.unansweredRequests,
     reservedBytes: a.reservedBytes + b.reservedBytes,
   };
 }

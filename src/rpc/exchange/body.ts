@@ -10,6 +10,29 @@ export const maxBodyBytes = 2 * 1024 * 1024;
 
 /** Time limit for a body, in milliseconds. */
 const bodyWithinMs = 30_000;
+/** Interval of the checks that a body still arrives, in milliseconds. */
+const checkEveryMs = 5_000;
+/** Bytes of a body that must arrive in each interval: 1 KiB per second. */
+const minBytesPerCheck = 5 * 1024;
+
+/**
+ * Calls `onLate` once a body arrives too slowly, or takes too long.
+ *
+ * @param receivedBytes returns the number of bytes that have arrived.
+ * @returns a function that stops the checks.
+ */
+function watchBody(receivedBytes: () => number, onLate: () => void): () => void {
+  const endMs = performance.now() + bodyWithinMs;
+  let checkedBytes = 0;
+  const timer = setInterval(() => {
+    const bytes = receivedBytes();
+    if (bytes - checkedBytes < minBytesPerCheck || performance.now() >= endMs) {
+      onLate();
+    }
+    checkedBytes = bytes;
+  }, checkEveryMs);
+  return () => clearInterval(timer);
+}
 
 export interface EarlyCheck {
   readonly bytes: number;
@@ -38,7 +61,7 @@ export async function readBody(
     let sizeBytes = 0;
     let isChecked = false;
     const fail = (failure: unknown): void => {
-      clearTimeout(timer);
+      stopWatching();
       // Discard the rest of the body.
       source.off("data", onData).resume();
       reject(failure as RpcError);
@@ -60,14 +83,14 @@ export async function readBody(
       }
     };
     const onEnd = (): void => {
-      clearTimeout(timer);
+      stopWatching();
       source.off("close", onClose);
       resolve(received);
     };
     const onClose = (): void => fail(endedEarly());
-    const timer = setTimeout(
+    const stopWatching = watchBody(
+      () => sizeBytes,
       () => fail(new RpcError("REQUEST_TIMEOUT", "The request did not arrive in time.")),
-      bodyWithinMs,
     );
     if (source.destroyed) {
       onClose();
@@ -85,9 +108,18 @@ export async function discardBody(source: Readable, onBytes: (bytes: number) => 
   if (source.destroyed || source.readableEnded) {
     return;
   }
-  const timeout = AbortSignal.timeout(bodyWithinMs);
-  source.on("data", (chunk: Buffer) => onBytes(chunk.length));
-  await finished(source, { writable: false, signal: timeout }).catch(() => undefined);
+  let sizeBytes = 0;
+  const late = new AbortController();
+  const stopWatching = watchBody(
+    () => sizeBytes,
+    () => late.abort(),
+  );
+  source.on("data", (chunk: Buffer) => {
+    sizeBytes += chunk.length;
+    onBytes(chunk.length);
+  });
+  await finished(source, { writable: false, signal: late.signal }).catch(() => undefined);
+  stopWatching();
 }
 
 /**

@@ -30,6 +30,9 @@ export abstract class Exchange implements Arrival {
   readonly query: string;
   protected abstract readonly headers: IncomingHttpHeaders;
   protected abstract readonly source: Readable;
+  /** True if the client sends a body. */
+  protected abstract readonly hasBody: boolean;
+  private isBodyRead = false;
   private closeListeners: (() => void)[] | undefined;
 
   /**
@@ -66,23 +69,30 @@ export abstract class Exchange implements Arrival {
     return Number(this.headers["content-length"] ?? 0);
   }
 
+  get isIncomplete(): boolean {
+    return !this.isBodyRead && this.hasBody && !bodilessMethods.has(this.method);
+  }
+
   /**
-   * Reads the complete body and reserves its bytes with the permit.
+   * Reads the complete body and reserves its bytes with the permit, which occupies its slot then.
    *
    * @throws RpcError PAYLOAD_TOO_LARGE as soon as more than `maxBytes` are announced or received; REQUEST_TIMEOUT if
-   * the body takes too long; INVALID_REQUEST if the client disconnects early; OVERLOADED without capacity; and any
+   * the body arrives too slowly; INVALID_REQUEST if the client disconnects early; OVERLOADED without capacity; and any
    * error of the early check.
    */
   async readBytes(
     maxBytes: number,
-    permit: Pick<Permit, "reserveRequestBytes">,
+    permit: Pick<Permit, "occupySlot" | "reserveRequestBytes">,
     earlyCheck?: EarlyCheck,
   ): Promise<Buffer> {
     const onBytes = (bytes: number): void => {
       this.countBody(bytes);
       permit.reserveRequestBytes(bytes);
     };
-    return await readBody(this.source, this.contentLength, maxBytes, onBytes, earlyCheck);
+    const body = await readBody(this.source, this.contentLength, maxBytes, onBytes, earlyCheck);
+    this.isBodyRead = true;
+    permit.occupySlot();
+    return body;
   }
 
   /** Discards the body as it arrives. Resolves at its end, or if the client disconnects or takes too long. */
@@ -159,6 +169,9 @@ export abstract class Exchange implements Arrival {
 
 /** Handles an exchange; returns false to leave the exchange to another handler. */
 export type Handler = (exchange: Exchange) => boolean;
+
+/** Methods whose body is never read. */
+const bodilessMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** Statuses of responses that have neither a body nor a Content-Length. */
 export const bodiless: ReadonlySet<number> = new Set([204, 304]);

@@ -25,6 +25,10 @@ export class Http1Exchange extends Exchange {
     return this.request.headers;
   }
 
+  protected get hasBody(): boolean {
+    return this.contentLength > 0 || "transfer-encoding" in this.request.headers;
+  }
+
   protected get source(): IncomingMessage {
     return this.request;
   }

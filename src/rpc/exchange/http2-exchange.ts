@@ -21,6 +21,10 @@ export class Http2Exchange extends Exchange {
     this.method = headers[":method"] ?? "GET";
   }
 
+  protected get hasBody(): boolean {
+    return !this.source.endAfterHeaders;
+  }
+
   protected override countBody(bytes: number): void {
     this.onBody(bytes);
   }

@@ -3,9 +3,9 @@
  * may use them for other requests. The gate therefore sees one connection for each request.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import { Flow } from "../../base/async/fair-scheduler.js";
 import { RpcError } from "../errors.js";
-import type { Connection, Gate, ProtocolDeps } from "../gate.js";
+import type { Connection, ProtocolDeps } from "../gate.js";
 import type { Exchange } from "./exchange.js";
 import { Http1Exchange } from "./http1-exchange.js";
 import { errorResponse } from "./responses.js";
@@ -35,8 +35,10 @@ export function createMount(deps: MountDeps) {
     }
     const exchange = new MountedExchange(nextRequestId(), connection, request, response, headersOf);
     open.add(exchange);
+    connection.arrive();
     exchange.onClose(() => {
       open.delete(exchange);
+      connection.leave();
       connection.end();
     });
     return exchange;
@@ -104,6 +106,11 @@ class MountedExchange extends Http1Exchange {
 const noConnection: Connection = {
   remoteAddress: "",
   provenIdentity: undefined,
+  flow: new Flow(),
+  unanswered: 0,
+  arrive: () => true,
+  leave: () => undefined,
+  wait: () => undefined,
   penalize: () => undefined,
   end: () => undefined,
 };
@@ -112,29 +119,4 @@ const noConnection: Connection = {
 function isBodyConsumed({ headers, readableDidRead, readableEnded }: IncomingMessage): boolean {
   const hasBody = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
   return hasBody && (readableDidRead || readableEnded);
-}
-
-/**
- * Creates a function that wraps requests of a plain Node.js server as exchanges, with one connection of the gate for
- * each socket. Returns undefined, and closes the connection, if the gate rejects the connection.
- */
-export function createExchangeFactory(
-  gate: Gate,
-  nextRequestId: () => string,
-): (request: IncomingMessage, response: ServerResponse) => Http1Exchange | undefined {
-  const connections = new WeakMap<Socket, Connection>();
-  return (request, response) => {
-    const { socket } = request;
-    let connection = connections.get(socket);
-    if (connection === undefined) {
-      connection = gate.connect(socket.remoteAddress ?? "", () => socket.destroy());
-      if (connection === undefined) {
-        socket.destroy();
-        return undefined;
-      }
-      connections.set(socket, connection);
-      socket.once("close", connection.end.bind(connection));
-    }
-    return new Http1Exchange(nextRequestId(), connection, request, response);
-  };
 }

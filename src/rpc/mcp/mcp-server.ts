@@ -13,17 +13,17 @@ import {
   McpError,
   ReadResourceRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { parseJson } from "../codec/json-request.js";
 import type { DocumentInfo } from "../describe/openapi.js";
 import { RpcError } from "../errors.js";
-import { createExchangeFactory } from "../exchange/mount.js";
-import type { Exchange } from "../exchange/exchange.js";
+import type { Http1Exchange } from "../exchange/http1-exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
 import { errorResponse } from "../exchange/responses.js";
 import { serveExchange } from "../exchange/serve.js";
 import { toReportedError, type ProtocolDeps } from "../gate.js";
-import { createSmallServer, type RpcListener } from "../port/listen.js";
+import type { RpcListener } from "../port/listen.js";
+import { createHttp1Port } from "../port/port.js";
 import { type Call, type ServedMethod, withCaller } from "../service.js";
 import { createMcpTools, type McpTools, type McpToolsDeps } from "./mcp-tools.js";
 
@@ -36,8 +36,8 @@ export interface McpDeps extends McpToolsDeps, Pick<ProtocolDeps, "gate" | "onIn
 export function createMcpServer(deps: McpDeps): RpcListener {
   const tools = createMcpTools(deps);
 
-  function handle(request: IncomingMessage, response: ServerResponse, exchange: Exchange): void {
-    const { requestId } = exchange;
+  function handle(exchange: Http1Exchange): void {
+    const { requestId, request, response } = exchange;
     serveExchange(
       exchange,
       {
@@ -69,13 +69,7 @@ export function createMcpServer(deps: McpDeps): RpcListener {
     );
   }
 
-  const createExchange = createExchangeFactory(deps.gate, deps.nextRequestId);
-  return createSmallServer((request, response) => {
-    const exchange = createExchange(request, response);
-    if (exchange !== undefined) {
-      handle(request, response, exchange);
-    }
-  });
+  return createHttp1Port(deps, handle);
 }
 
 interface McpRequest {

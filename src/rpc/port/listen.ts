@@ -1,5 +1,4 @@
 /** Binding of ports and Unix sockets. */
-import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo, ListenOptions, Server } from "node:net";
 import type { TlsCredentials } from "../../base/crypto/certificate.js";
 import { errorMessage } from "../../base/errors/error-message.js";
@@ -48,22 +47,6 @@ export const httpTimeouts = {
   keepAliveTimeout: 60_000,
   connectionsCheckingInterval: 2_000,
 };
-
-/** Creates an HTTP/1.1 server with one handler, without listening. */
-export function createSmallServer(handle: RequestListener): RpcListener {
-  const server = createServer(httpTimeouts, handle);
-  server.maxConnections = 1_000;
-  return {
-    listen: (address) => listenOn(server, address),
-    async drain(graceMs) {
-      const closeAll = setTimeout(() => server.closeAllConnections(), graceMs);
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
-      await closed;
-      clearTimeout(closeAll);
-    },
-  };
-}
 
 /** Limit on the ports tried after the requested one. */
 const maxDrift = 100;

@@ -9,6 +9,30 @@ const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 export type Accept = (socket: Socket) => void;
 
 /**
+ * Waits for the first bytes of a connection, which stay in the socket.
+ *
+ * @param withinMs time limit in milliseconds; the connection is then closed.
+ */
+export function awaitFirstBytes(socket: Socket, withinMs: number, onBytes: () => void): void {
+  const timer = setTimeout(() => socket.destroy(), withinMs);
+  const release = (): void => {
+    clearTimeout(timer);
+    socket.off("readable", check).off("close", release).off("end", close);
+  };
+  const close = (): void => {
+    release();
+    socket.destroy();
+  };
+  const check = (): void => {
+    if (socket.readableLength > 0) {
+      release();
+      onBytes();
+    }
+  };
+  socket.on("readable", check).on("close", release).on("end", close);
+}
+
+/**
  * Waits for the first bytes of a connection, and passes the connection on together with them.
  *
  * @param acceptHttp2 called with the bytes that followed the preface.

@@ -30,7 +30,8 @@ export const openSettings: EdgeSettings = {
 
 /** Creates a request on a connection of {@link Edge.connect}. */
 export const arriveOn = (connection: Connection, more: Partial<Arrival> = {}): Arrival => ({
-  ...{ requestId: "a", connection, header: () => undefined, onClose: () => undefined, abort: () => undefined },
+  ...{ requestId: "a", connection, isIncomplete: false },
+  ...{ header: () => undefined, onClose: () => undefined, abort: () => undefined },
   ...more,
 });
 

@@ -33,7 +33,7 @@ function mountOf(handle: (exchange: Exchange) => void) {
 /** Responds with the number of bytes in the body. */
 function countBytes(exchange: Exchange): void {
   void exchange
-    .readBytes(1_000_000, { reserveRequestBytes: () => undefined })
+    .readBytes(1_000_000, { occupySlot: () => undefined, reserveRequestBytes: () => undefined })
     .then(({ length }) => exchange.send(jsonResponse(exchange.requestId, 200, { body: String(length) })));
 }
 

@@ -33,14 +33,13 @@ function createStrictGate(): Gate {
     ...open,
     connect(remoteAddress, cut) {
       let strikes = 0;
-      return {
-        ...open.connect(remoteAddress, cut)!,
-        penalize() {
-          if (++strikes === maxPenalties) {
-            cut();
-          }
-        },
+      const connection = open.connect(remoteAddress, cut)!;
+      connection.penalize = () => {
+        if (++strikes === maxPenalties) {
+          cut();
+        }
       };
+      return connection;
     },
   };
 }

@@ -1,0 +1,80 @@
+/**
+ * Limits the requests that an HTTP/1.1 connection may send ahead of their responses. Node.js parses all that it has
+ * read, up to 2,500 requests in 64 KiB, before any of them is handled. In pieces of one request each, parsing stops
+ * while too many are unanswered, and the rest waits in the socket.
+ */
+import type { Socket } from "node:net";
+
+/** Unanswered requests of a connection from which on no more are parsed. */
+export const maxPipelined = 8;
+const endOfHeaders = "\r\n\r\n";
+
+export interface PieceParser {
+  /** Parses on, after a response or after a pause. */
+  resume(): void;
+}
+
+/**
+ * Has a socket of a `node:http` server parsed in pieces, from the next read on.
+ *
+ * @param mayParse returns false while too many requests are unanswered.
+ * @param onWaiting called with the change in bytes that have been read and wait to be parsed.
+ */
+export function parseInPieces(
+  socket: Socket,
+  mayParse: () => boolean,
+  onWaiting: (bytes: number) => void,
+): PieceParser {
+  const parsers = socket.listeners("data") as ((chunk: Buffer) => void)[];
+  let waiting: Buffer | undefined;
+  /** True if this function has paused the socket. */
+  let isHeld = false;
+  /** True if Node.js has paused the socket and its parser, because the client does not read its responses. */
+  let isPausedByNode = false;
+
+  function parse(): void {
+    if (isPausedByNode || waiting === undefined) {
+      return;
+    }
+    if (isHeld) {
+      isHeld = false;
+      socket.resume();
+    }
+    while (waiting !== undefined && !isPausedByNode && mayParse() && !socket.destroyed) {
+      const piece: Buffer = waiting.subarray(0, lengthOfPiece(waiting));
+      setWaiting(piece.length === waiting.length ? undefined : waiting.subarray(piece.length));
+      parsers.forEach((listener) => listener.call(socket, piece));
+      isPausedByNode = socket.isPaused();
+    }
+    if (waiting !== undefined && !isPausedByNode) {
+      isHeld = true;
+      socket.pause();
+    }
+  }
+
+  function setWaiting(next: Buffer | undefined): void {
+    onWaiting((next?.length ?? 0) - (waiting?.length ?? 0));
+    waiting = next;
+  }
+
+  parsers.forEach((listener) => socket.off("data", listener));
+  socket.on("data", (chunk: Buffer) => {
+    setWaiting(waiting === undefined ? chunk : Buffer.concat([waiting, chunk]));
+    parse();
+  });
+  socket.on("resume", () => {
+    // The event is emitted later than the call, so the socket may be paused again.
+    if (isPausedByNode && !socket.isPaused()) {
+      isPausedByNode = false;
+      parse();
+    }
+  });
+  socket.once("close", () => setWaiting(undefined));
+  return { resume: parse };
+}
+
+/** Returns the length of the next piece: all bytes, unless they contain the headers of a second request. */
+function lengthOfPiece(bytes: Buffer): number {
+  const end = bytes.indexOf(endOfHeaders) + endOfHeaders.length;
+  return end < endOfHeaders.length || bytes.indexOf(endOfHeaders, end) < 0 ? bytes.length : end;
+}

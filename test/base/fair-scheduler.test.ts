@@ -1,0 +1,70 @@
+import test from "ava";
+import { setImmediate as nextTick } from "node:timers/promises";
+import { FairScheduler, Flow } from "../../src/base/async/fair-scheduler.js";
+
+/** Blocks the event loop. */
+function work(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
+test("runs tasks at once while the tick has time, and others in later ticks, in order", async (t) => {
+  const scheduler = new FairScheduler();
+  const flow = new Flow();
+  const ran: number[] = [];
+  for (let i = 0; i < 20; i++) {
+    scheduler.run(flow, (n: number) => void (ran.push(n), work(1)), i);
+  }
+  const atOnce = ran.length;
+  t.true(atOnce >= 8 && atOnce < 20, String(atOnce));
+  while (ran.length < 20) {
+    await nextTick();
+  }
+  t.deepEqual(
+    ran,
+    Array.from({ length: 20 }, (_, i) => i),
+  );
+  scheduler.run(flow, (n: number) => void ran.push(n), 20);
+  t.is(ran.at(-1), 20);
+});
+
+test("lets flows take turns", async (t) => {
+  const scheduler = new FairScheduler();
+  const [many, few] = [new Flow(), new Flow()];
+  const ran: string[] = [];
+  const push = (name: string): void => void ran.push(name);
+  for (let i = 0; i < 1_000; i++) {
+    scheduler.defer(many, push, "many");
+  }
+  scheduler.defer(few, push, "few");
+  scheduler.defer(few, push, "few");
+  while (ran.length < 1_002) {
+    await nextTick();
+  }
+  t.deepEqual(ran.slice(0, 5), ["many", "few", "many", "few", "many"]);
+});
+
+test("ends the tick after a task that causes more work, and goes on after one that throws", async (t) => {
+  const scheduler = new FairScheduler();
+  const flow = new Flow();
+  const ran: number[] = [];
+  const thrown = new Promise((resolve) => process.prependOnceListener("uncaughtException", resolve));
+  const others = process.listeners("uncaughtException").slice(1);
+  others.forEach((listener) => process.off("uncaughtException", listener));
+  t.teardown(() => others.forEach((listener) => process.on("uncaughtException", listener)));
+  scheduler.defer(flow, (n: number) => void ran.push(n), 1, true);
+  scheduler.defer(flow, (n: number) => void ran.push(n), 2);
+  await nextTick();
+  t.deepEqual(ran, [1]);
+  await nextTick();
+  t.deepEqual(ran, [1, 2]);
+  const fail = (): void => {
+    throw new Error("task");
+  };
+  scheduler.defer(flow, fail, undefined);
+  scheduler.defer(flow, (n: number) => void ran.push(n), 3);
+  t.is(((await thrown) as Error).message, "task");
+  await nextTick();
+  await nextTick();
+  t.deepEqual(ran, [1, 2, 3]);
+});

@@ -1,0 +1,142 @@
+/** Pipelined HTTP/1.1: few requests of a connection are parsed before their responses, and all are answered in order. */
+import test, { type ExecutionContext } from "ava";
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { createUnrestrictedGate } from "../../../src/edge/unrestricted-gate.js";
+import { createRequestIds, type Exchange } from "../../../src/rpc/exchange/exchange.js";
+import { createPort } from "../../../src/rpc/port/port.js";
+import { maxPipelined } from "../../../src/rpc/port/pipelining.js";
+import { makeCertificate } from "../../helpers/nodes/start-node.js";
+import { temporaryDirectory } from "../../helpers/nodes/teardown.js";
+import { until } from "../../helpers/nodes/until.js";
+import { openFrom } from "../../helpers/wire/plain-client.js";
+import { readFile } from "node:fs/promises";
+import { connect } from "node:tls";
+
+/** Starts a port that responds to a request when the test says so, with its path. */
+async function start(t: ExecutionContext, isTls = false) {
+  const waiting: Exchange[] = [];
+  const state = { isHeld: true, handled: 0, mostUnanswered: 0 };
+  const answer = (exchange: Exchange): void =>
+    exchange.send({ status: 200, headers: ["Content-Type", "text/plain"], body: `${exchange.path};` });
+  const handle = async (exchange: Exchange): Promise<void> => {
+    state.handled++;
+    state.mostUnanswered = Math.max(state.mostUnanswered, exchange.connection.unanswered);
+    const body = exchange.method === "POST" ? await exchange.readBytes(1_000_000, permit) : Buffer.alloc(0);
+    if (body.length > 0) {
+      exchange.send({ status: 200, headers: ["Content-Type", "text/plain"], body: `${exchange.path}=${body.length};` });
+    } else if (state.isHeld) {
+      waiting.push(exchange);
+    } else {
+      answer(exchange);
+    }
+  };
+  const permit = { occupySlot: () => undefined, reserveRequestBytes: () => undefined };
+  const files = isTls ? await makeCertificate(await temporaryDirectory(t)) : undefined;
+  const tls = files && { cert: await readFile(files.cert, "utf8"), key: await readFile(files.key, "utf8") };
+  const port = createPort({
+    handle: (exchange) => void handle(exchange),
+    gate: createUnrestrictedGate(),
+    nextRequestId: createRequestIds(),
+    tls,
+  });
+  t.teardown(() => port.drain(0));
+  const number = await port.listen({ host: "127.0.0.1", port: 0 });
+  const open = (): Socket => {
+    if (tls === undefined) {
+      return openFrom(t, number, "127.0.0.1");
+    }
+    const socket = connect({ host: "127.0.0.1", port: number, ca: tls.cert, checkServerIdentity: () => undefined });
+    t.teardown(() => socket.destroy());
+    return socket;
+  };
+  return {
+    state,
+    open,
+    release() {
+      state.isHeld = false;
+      waiting.splice(0).forEach(answer);
+    },
+  };
+}
+
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+const post = (path: string, body: string): string =>
+  `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+
+/** Reads responses until the end marker, and returns their bodies. */
+async function readBodies(socket: Socket, end: string): Promise<string[]> {
+  let text = "";
+  socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
+  await until(() => text.includes(`${end};`));
+  return [...text.matchAll(/\r\n\r\n([^;]*);/g)].map(([, body]) => body!);
+}
+
+/** Has the port parse in pieces, as the first connection that sends too much does. */
+async function alarm({ open, state }: Awaited<ReturnType<typeof start>>): Promise<Socket> {
+  const first = open();
+  first.write(get("/first").repeat(maxPipelined + 1));
+  await until(() => state.handled > maxPipelined);
+  return first;
+}
+
+for (const isTls of [false, true]) {
+  const via = isTls ? "TLS" : "cleartext";
+  test(`${via}: parses no more than ${maxPipelined} requests ahead, and answers all in order`, async (t) => {
+    const server = await start(t, isTls);
+    const early = server.open();
+    early.write(get("/early"));
+    await until(() => server.state.handled === 1);
+    const first = await alarm(server);
+    const handledBefore = server.state.handled;
+    const paths = Array.from({ length: 1_500 }, (_, i) => `/${i}`);
+    const late = server.open();
+    late.write(paths.map(get).join(""));
+    early.write(paths.map(get).join(""));
+    await until(() => server.state.handled === handledBefore + 2 * maxPipelined - 1);
+    const bodies = [readBodies(early, "/1499"), readBodies(late, "/1499")];
+    const ofFirst = readBodies(first, "/first");
+    server.release();
+    t.deepEqual(await Promise.all(bodies), [["/early", ...paths], paths]);
+    t.is((await ofFirst)[0], "/first");
+    t.is(server.state.handled, handledBefore + 2 * paths.length);
+  });
+}
+
+test("parses bodies between requests, however the bytes are cut", async (t) => {
+  const server = await start(t);
+  server.release();
+  const first = server.open();
+  first.write(get("/first").repeat(50));
+  await readBodies(first, "/first");
+  const requests = Array.from({ length: 60 }, (_, i) => (i % 3 === 0 ? post(`/${i}`, "x\r\n\r\n".repeat(i + 1)) : get(`/${i}`)));
+  const expected = requests.map((_, i) => (i % 3 === 0 ? `/${i}=${5 * (i + 1)}` : `/${i}`));
+  const text = requests.join("");
+  for (const cut of [1, 7, 100, 3_000, text.length]) {
+    const socket = server.open().setNoDelay(true);
+    const bodies = readBodies(socket, "/59");
+    for (let i = 0; i < text.length; i += cut) {
+      if (!socket.write(text.slice(i, i + cut))) {
+        await once(socket, "drain");
+      }
+    }
+    t.deepEqual(await bodies, expected, `${cut} bytes`);
+    socket.destroy();
+  }
+});
+
+test("reads on after a client that does not read its responses has read them", async (t) => {
+  const server = await start(t);
+  server.release();
+  const first = server.open();
+  first.write(get("/first").repeat(50));
+  await readBodies(first, "/first");
+  const padding = "p".repeat(3_000);
+  const socket = server.open().pause();
+  const paths = Array.from({ length: 3_000 }, (_, i) => `/${padding}${i}`);
+  socket.write(paths.map(get).join(""));
+  const handledBefore = server.state.handled;
+  await until(() => server.state.handled > handledBefore);
+  const bodies = await readBodies(socket.resume(), "2999");
+  t.deepEqual(bodies, paths);
+});
