@@ -1,12 +1,21 @@
 /** Usage by address, or by IPv6 /64 prefix: in this process and in the other processes of this node. */
-import type { Slot } from "./concurrency.js";
-
 export interface Usage {
   connections: number;
   requests: number;
   streams: number;
   /** Bytes reserved for its requests and responses. */
   bytes: number;
+}
+
+/** Request or stream that occupies a slot. */
+export interface Slot {
+  readonly usage: AddressUsage;
+  readonly isStream: boolean;
+  /** Next and previous slot of the same address and kind. */
+  newer: Slot | undefined;
+  older: Slot | undefined;
+  /** Aborts the request, and releases its slot. */
+  giveWay(): void;
 }
 
 export interface AddressUsage extends Usage {

@@ -4,7 +4,7 @@
  * for as long as their clients like, so they are counted apart from requests.
  */
 import { RpcError } from "../rpc/errors.js";
-import type { AddressUsage, UsageTracker } from "./address-usage.js";
+import type { AddressUsage, Slot, UsageTracker } from "./address-usage.js";
 
 export interface OverloadLimits {
   readonly maxInFlight: number;
@@ -22,17 +22,6 @@ export interface StreamLimits {
 }
 
 export const defaultStreams: StreamLimits = { total: 2_000, perAddress: 100 };
-
-/** Request or stream that occupies a slot. */
-export interface Slot {
-  readonly usage: AddressUsage;
-  readonly isStream: boolean;
-  /** Next and previous slot of the same address and kind. */
-  newer: Slot | undefined;
-  older: Slot | undefined;
-  /** Aborts the request, and releases its slot. */
-  giveWay(): void;
-}
 
 const pollIntervalMs = 100;
 const retryAfterS = 1;
@@ -62,9 +51,7 @@ export function createConcurrency(overload: OverloadLimits, streams: StreamLimit
 
   function checkAddress(usage: AddressUsage, isStream: boolean): void {
     const limit = isStream ? streams.perAddress : maxInFlightPerAddress;
-    const count = isStream
-      ? usage.streams + usage.elsewhere.streams
-      : usage.requests + usage.elsewhere.requests;
+    const count = isStream ? usage.streams + usage.elsewhere.streams : usage.requests + usage.elsewhere.requests;
     if (count >= limit) {
       throw isStream
         ? new RpcError(
@@ -167,7 +154,8 @@ export function createConcurrency(overload: OverloadLimits, streams: StreamLimit
       openStreams,
     }),
     /** Returns the limit in total at which requests have been rejected in the last 10 s; undefined if none were. */
-    overload: () => (lastRejection !== undefined && performance.now() < lastRejection.untilMs ? lastRejection.reason : undefined),
+    overload: () =>
+      lastRejection !== undefined && performance.now() < lastRejection.untilMs ? lastRejection.reason : undefined,
     stop: () => clearInterval(timer),
   };
 }

@@ -6,8 +6,7 @@
 import { type Outcome, RpcError } from "../rpc/errors.js";
 import type { Arrival, Permit } from "../rpc/gate.js";
 import type { Caller, ServedMethod } from "../rpc/service.js";
-import type { AddressUsage } from "./address-usage.js";
-import type { Slot } from "./concurrency.js";
+import type { AddressUsage, Slot } from "./address-usage.js";
 import type { TrackedConnection } from "./connection-limit.js";
 import type { AdmittedRequest } from "./request-reporter.js";
 

@@ -27,7 +27,9 @@ export interface Sources {
     | { state(): Counts<"blocksDone" | "blocksTotal" | "findings"> & { readonly completedMs: number | undefined } }
     | undefined;
   readonly edge: {
-    stats(): Counts<"activeRequests" | "openStreams" | "openConnections" | "unansweredRequests" | "reservedBytes" | "blockedIps">;
+    stats(): Counts<
+      "activeRequests" | "openStreams" | "openConnections" | "unansweredRequests" | "reservedBytes" | "blockedIps"
+    >;
   };
   /** Worker processes; undefined if the main process serves the port itself. */
   readonly workers:

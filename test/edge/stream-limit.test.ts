@@ -2,10 +2,10 @@
 import test, { type ExecutionContext } from "ava";
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import type { DescMethod } from "@bufbuild/protobuf";
-import { type AddressUsage, UsageTracker } from "../../src/edge/address-usage.js";
+import { type AddressUsage, type Slot, UsageTracker } from "../../src/edge/address-usage.js";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
-import { createConcurrency, type Slot, defaultOverload } from "../../src/edge/concurrency.js";
+import { createConcurrency, defaultOverload } from "../../src/edge/concurrency.js";
 import { RpcError } from "../../src/rpc/errors.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/process/prometheus.js";
 import { askFrom, sessionFrom } from "../helpers/wire/plain-client.js";

@@ -33,7 +33,10 @@ interface ObservedDeps extends Pick<NodeChain, "chain" | "pool" | "data"> {
 }
 
 export async function createNodeEdge(
-  core: Pick<NodeCore, "bus" | "config" | "log" | "logLines" | "memory" | "onShutdown" | "overload" | "subsystems" | "warn">,
+  core: Pick<
+    NodeCore,
+    "bus" | "config" | "log" | "logLines" | "memory" | "onShutdown" | "overload" | "subsystems" | "warn"
+  >,
   deps: {
     readonly facts: PublicFacts;
     readonly health: NodeHealth;

@@ -8,9 +8,9 @@ import type { HttpRoute } from "../http/http-rule.js";
 import type { ServedMethod } from "../service.js";
 
 /** Reasons of all requests: limits of the gate, no capacity for the response, and internal errors. */
-const commonReasons: readonly Reason[] = ["OVERLOADED", "INTERNAL_ERROR"];
-/** Reasons of all requests except probes, which are not rate limited and never query the database. */
-const nonProbeReasons: readonly Reason[] = ["RATE_LIMITED", "DATABASE_UNAVAILABLE", "DATABASE_DAMAGED"];
+const commonReasons: readonly Reason[] = ["RATE_LIMITED", "OVERLOADED", "INTERNAL_ERROR"];
+/** Reasons of all requests except probes, which never query the database. */
+const nonProbeReasons: readonly Reason[] = ["DATABASE_UNAVAILABLE", "DATABASE_DAMAGED"];
 /** Reasons of requests with a body. */
 const bodyReasons: readonly Reason[] = ["REQUEST_TIMEOUT", "PAYLOAD_TOO_LARGE"];
 

@@ -77,10 +77,13 @@ export function createPort(deps: PortDeps): RpcListener {
       if (isDraining || isOld(entry.sinceMs, connectionAgeMs)) {
         response.shouldKeepAlive = false;
       }
-      arrive(new Http1Exchange(nextRequestId(), entry.connection, request, response));
-      if (entry.pieces !== undefined) {
-        response.once("close", () => scheduler.defer(entry.connection.flow, entry.pieces!.resume, undefined));
-      } else if (entry.connection.unanswered > maxPipelined) {
+      const { connection } = entry;
+      arrive(new Http1Exchange(nextRequestId(), connection, request, response), () => {
+        if (entry.pieces !== undefined) {
+          scheduler.defer(connection.flow, resume, entry.pieces);
+        }
+      });
+      if (entry.pieces === undefined && connection.unanswered > maxPipelined) {
         parseAllInPieces();
       }
     },
@@ -93,10 +96,13 @@ export function createPort(deps: PortDeps): RpcListener {
   }
 
   /** Counts an exchange until it closes, and handles it when it is the turn of its address. */
-  function arrive(exchange: Exchange): void {
+  function arrive(exchange: Exchange, onClosed?: () => void): void {
     const { connection } = exchange;
     const isAdmitted = connection.arrive();
-    exchange.onClose(() => connection.leave());
+    exchange.onClose(() => {
+      connection.leave();
+      onClosed?.();
+    });
     if (isAdmitted) {
       scheduler.run(connection.flow, handleOpen, exchange);
     }
@@ -262,6 +268,8 @@ function close({ socket, session }: OpenConnection): void {
   session?.close();
   socket.destroy();
 }
+
+const resume = (pieces: PieceParser): void => pieces.resume();
 
 const mutualTls = {
   requestCert: true,

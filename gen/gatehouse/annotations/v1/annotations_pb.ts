@@ -264,8 +264,8 @@ export const unwrap: GenExtension<MessageOptions, boolean> = /*@__PURE__*/
   extDesc(file_gatehouse_annotations_v1_annotations, 6);
 
 /**
- * The rpc serves probes. It is never rate limited, and the node responds to
- * it under overload.
+ * The rpc serves probes. It has a rate limit of its own, and the node responds
+ * to it under overload.
  *
  * @generated from extension: bool probe = 53550;
  */
