@@ -67,7 +67,8 @@ const client = [
     from: { path: "^client/src/" },
     to: { path: "^src/storage/(documents/(document|document-parts|json-text)|programs/rejections)\\.ts$" },
   },
-  { from: { path: "^client/src/" }, to: { path: "^src/base/(crypto/parse-hash|text/show-text)\\.ts$" } },
+  { from: { path: "^client/src/" }, to: { path: "^src/base/(crypto/parse-hash|latest-block|text/show-text)\\.ts$" } },
+  { from: { path: "^client/src/" }, to: { path: "^src/chain/blocks/block-rejections\\.ts$" } },
   {
     from: { path: "^client/src/" },
     to: { path: "^node_modules/(@bufbuild/protobuf|@connectrpc/connect(-web)?|@noble/(ed25519|hashes))/" },

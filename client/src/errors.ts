@@ -14,14 +14,15 @@ export function toGatehouseError(thrown: unknown): GatehouseError {
   return new GatehouseError(error.rawMessage, reasonOf(error), {
     code: Code[error.code] as keyof typeof Code,
     retryAfterMs: retryAfterMsOf(error),
+    fromNode: true,
     cause: thrown,
   });
 }
 
 /** Returns the same error with the hash of a transaction. */
 export function withTransactionHash(error: GatehouseError, transactionHash: string): GatehouseError {
-  const { message, reason, code, retryAfterMs, cause } = error;
-  return new GatehouseError(message, reason, { code, retryAfterMs, transactionHash, cause: cause ?? error });
+  const { message, reason, code, retryAfterMs, fromNode, cause } = error;
+  return new GatehouseError(message, reason, { code, retryAfterMs, fromNode, transactionHash, cause: cause ?? error });
 }
 
 /** Returns true if the same call may succeed later. */

@@ -25,6 +25,8 @@ export interface FailureFacts {
   readonly code?: keyof typeof Code | undefined;
   readonly retryAfterMs?: number | undefined;
   readonly transactionHash?: string | undefined;
+  /** Default: false. */
+  readonly fromNode?: boolean | undefined;
   readonly cause?: unknown;
 }
 
@@ -39,6 +41,11 @@ export class GatehouseError extends Error {
   readonly retryAfterMs: number | undefined;
   /** Hash of the submitted or awaited transaction. Without a response, the caller can find the transaction by it. */
   readonly transactionHash: string | undefined;
+  /**
+   * True if the error is a statement of whatever responds at the node's address, or the lack of a response: nothing
+   * proves it. False if this client established the error, by a proof or from the arguments.
+   */
+  readonly fromNode: boolean;
 
   constructor(message: string, reason: FailureReason, facts: FailureFacts = {}) {
     super(message, "cause" in facts ? { cause: facts.cause } : undefined);
@@ -46,5 +53,6 @@ export class GatehouseError extends Error {
     this.code = facts.code;
     this.retryAfterMs = facts.retryAfterMs;
     this.transactionHash = facts.transactionHash;
+    this.fromNode = facts.fromNode ?? false;
   }
 }

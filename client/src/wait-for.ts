@@ -146,10 +146,11 @@ async function poll(
       return { hash, blockNumber: blockNumber! };
     }
     if (status === TransactionStatus.REJECTED) {
-      throw new GatehouseError(reason ?? "The transaction is rejected.", "REJECTED", { transactionHash: hash });
+      const message = reason ?? "The transaction is rejected.";
+      throw new GatehouseError(message, "REJECTED", { transactionHash: hash, fromNode: true });
     }
     const message = "The transaction is still pending; check again later.";
-    return new GatehouseError(message, "DEADLINE_EXCEEDED", { transactionHash: hash });
+    return new GatehouseError(message, "DEADLINE_EXCEEDED", { transactionHash: hash, fromNode: true });
   } catch (thrown) {
     options.signal?.throwIfAborted();
     const error = toGatehouseError(thrown);

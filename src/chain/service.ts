@@ -11,7 +11,8 @@ import { defaultPageSize } from "../rpc/parameters.js";
 import { type BodyChecks, type Caller, type Implementation, withCacheLifetime } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
 import type { BlockRedactor } from "./blocks/block-redactor.js";
-import { noLatestBlock, blockZero, checkRetained, readRetained, noBlockYet } from "./blocks/retained-blocks.js";
+import { blockZero, noBlockYet } from "./blocks/block-rejections.js";
+import { noLatestBlock, checkRetained, readRetained } from "./blocks/retained-blocks.js";
 import type { HeadStatements } from "./writer/head-statements.js";
 import { createListReads } from "./blocks/lists.js";
 import type { ChainStore } from "./blocks/store.js";
@@ -101,13 +102,16 @@ export function createChainService(
     async getBlock({ number: requested }, { caller }) {
       const number = requested === latestBlock ? (chain.head()?.number ?? 0n) : requested;
       if (number > BigInt(Number.MAX_SAFE_INTEGER)) {
-        throw new RpcError("NOT_FOUND", noBlockYet);
+        throw new RpcError(...noBlockYet);
       }
       return (await reads.readBlock({ number }, caller, number === 0n ? blockZero : noBlockYet)).block;
     },
 
     async getBlockByHash({ hash }, { caller }) {
-      const { block, isPublic } = await reads.readBlock({ hash }, caller, "No block from 1 on has this hash.");
+      const { block, isPublic } = await reads.readBlock({ hash }, caller, [
+        "NOT_FOUND",
+        "No block from 1 on has this hash.",
+      ]);
       return withCacheLifetime({ block }, isPublic ? "immutable" : "state");
     },
 
@@ -173,10 +177,10 @@ function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "blo
 
   return {
     /** Reads one block, after a check that it fits a response. */
-    async readBlock(id: BlockId, { identity }: Caller, whyNotFound: string) {
+    async readBlock(id: BlockId, { identity }: Caller, notFound: typeof noBlockYet) {
       const size = await store.blockSize(id);
       if (size === undefined) {
-        throw new RpcError("NOT_FOUND", whyNotFound);
+        throw new RpcError(...notFound);
       }
       const { number } = size;
       checkSize(size);

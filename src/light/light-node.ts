@@ -6,7 +6,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { GatehouseError } from "../../client/src/gatehouse-error.js";
 import { ProofError } from "../../client/src/proof/proof-error.js";
 import { isProvable } from "../../client/src/proof/reads.js";
-import { createProofSession, provedReasons } from "../../client/src/proof/session.js";
+import { createProofSession } from "../../client/src/proof/session.js";
 import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
@@ -26,7 +26,7 @@ import { chainHandlers, createNotFoundHandler, createPreflightHandler } from "..
 import type { ServedMethod, ServedService } from "../rpc/service.js";
 import { hashPair } from "../zk/poseidon.js";
 import { openTrustStore, type TrustStore } from "./trust-store.js";
-import { createUpstreams, isFromNode, NoProof, type Upstreams } from "./upstream.js";
+import { createUpstreams, NoProof, type Upstreams } from "./upstream.js";
 
 /** Start options of a light node. */
 export interface LightOptions {
@@ -141,22 +141,24 @@ function rejectUnprovable({ parent, name }: DescMethod): never {
 
 const retryAfterS = 5;
 
+/** Header of an error that a node reported, and that nothing proves. */
+const unprovedHeader = ["Gatehouse-Unproved", "true"];
+
 /** Converts an error of a read for the client. Errors that are not about the node stay as they are. */
 function toRpcError(error: unknown): unknown {
   if (error instanceof NoProof) {
     return new RpcError("STATE_NOT_READY", error.message, retryAfterS);
   }
-  if (error instanceof ProofError) {
-    return new RpcError("NOT_IMPLEMENTED", error.message);
-  }
   if (!(error instanceof GatehouseError)) {
     return error;
   }
-  const { reason, message } = error;
-  if (isFromNode(error) && provedReasons.has(reason)) {
-    return new RpcError("NOT_IMPLEMENTED", `A node responded without a proof: ${message}`);
+  const { reason, message, fromNode } = error;
+  const headers = fromNode ? unprovedHeader : [];
+  if (error instanceof ProofError) {
+    return new RpcError("NOT_IMPLEMENTED", message, undefined, headers);
   }
+  const text = fromNode ? `A node responded without a proof: ${message}` : message;
   return reason in errorCatalog
-    ? new RpcError(reason as Reason, message)
-    : new RpcError("STATE_NOT_READY", `A node responded: ${message}`, retryAfterS);
+    ? new RpcError(reason as Reason, text, undefined, headers)
+    : new RpcError("STATE_NOT_READY", text, retryAfterS, headers);
 }

@@ -8,19 +8,12 @@ import { answerProved } from "../../client/src/proof/reads.js";
 import type { ProofSession } from "../../client/src/proof/session.js";
 import type { AskNode } from "../../client/src/proof/source.js";
 import { maxGenesisBytes, maxResponseBytes, startTimeout } from "../../client/src/response-limits.js";
+import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import type { Logger } from "../base/logging/log.js";
 
 /** Default time limit for a read in milliseconds. */
 const defaultTimeoutMs = 30_000;
-
-/** Errors that the node reported or caused, as opposed to errors that a proof shows. */
-const nodeErrors = new WeakSet<GatehouseError>();
-
-/** Returns true if the error is a statement of the node or a lack of a response. Every other error is proved. */
-export function isFromNode(error: GatehouseError): boolean {
-  return nodeErrors.has(error);
-}
 
 /**
  * Returns the function that starts a read from a node. All calls of a read share one time limit, and reject with
@@ -46,9 +39,7 @@ export function createStartRead(
         const calls = isGenesis ? genesisTransport! : transport!;
         return (await calls.unary(method, undefined, leftMs(), headers, request)).message;
       } catch (thrown) {
-        const error = toGatehouseError(thrown);
-        nodeErrors.add(error);
-        throw error;
+        throw toGatehouseError(thrown);
       }
     };
   };
@@ -70,6 +61,17 @@ interface Upstream {
   readonly startRead: () => AskNode;
   penalizedUntilMs: number;
   isLying: boolean;
+}
+
+/** Error of a node that concerns the request, and not the node. */
+interface Rejection {
+  readonly upstream: Upstream;
+  readonly error: GatehouseError;
+}
+
+/** Returns true for an error that a proof or the request itself shows, so that no other node can change it. */
+function isProved(error: unknown): boolean {
+  return error instanceof GatehouseError && !(error instanceof ProofError) && !error.fromNode;
 }
 
 /** Error if no node currently returns a proof. */
@@ -115,8 +117,19 @@ export function createUpstreams(
     }
   }
 
+  /** Penalizes nodes that rejected a request which another node has answered with a proof. They lie, or lag. */
+  function penalizeRefuted(rejections: readonly Rejection[], method: DescMethod): void {
+    for (const { upstream, error } of rejections) {
+      // Nodes may have different rules for transactions, and different stored blocks.
+      const isClaim = error.fromNode && (error.reason === "PERMISSION_DENIED" || error instanceof ProofError);
+      if (isClaim && method !== (ChainService.method.submitTransaction as DescMethod)) {
+        penalize(upstream, "failing", new Error(`Another node proved the opposite. ${error.message}`));
+      }
+    }
+  }
+
   /**
-   * Decides if another node may do better. Throws an error that no other node can change. Returns an error to report if
+   * Decides if another node may do better. Throws fork evidence, which no other node can change. Returns an error to report if
    * no node returns a proof. Otherwise penalizes the node and returns undefined.
    */
   function classifyError(upstream: Upstream, error: unknown): GatehouseError | undefined {
@@ -131,7 +144,7 @@ export function createUpstreams(
       penalize(upstream, lagging.has(error.flaw) ? "failing" : "lying", error);
       return undefined;
     }
-    if (!(error instanceof GatehouseError) || !isFromNode(error)) {
+    if (!(error instanceof GatehouseError)) {
       throw error;
     }
     if (!isTransient(error) && !noResponse.has(error.reason)) {
@@ -152,19 +165,26 @@ export function createUpstreams(
       method: DescMethod & { readonly input: I; readonly output: O },
       request: MessageInitShape<I>,
     ): Promise<MessageShape<O>> {
-      let firstRejection: GatehouseError | undefined;
+      const rejections: Rejection[] = [];
       for (const upstream of inOrder()) {
         try {
           const response = await answerProved(method, request, session.sourceOf(upstream.startRead()));
           upstream.penalizedUntilMs = 0;
+          penalizeRefuted(rejections, method);
           return response;
         } catch (error) {
+          if (isProved(error)) {
+            penalizeRefuted(rejections, method);
+            throw error;
+          }
           const rejection = classifyError(upstream, error);
-          firstRejection ??= rejection;
+          if (rejection !== undefined) {
+            rejections.push({ upstream, error: rejection });
+          }
         }
       }
       throw (
-        firstRejection ??
+        rejections[0]?.error ??
         new NoProof("None of this light node's upstream nodes responds with a proof; see its log for the reasons.")
       );
     },

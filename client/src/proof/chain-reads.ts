@@ -1,15 +1,16 @@
 /** Verified reads of the chain: the proof that each needs, and the response that is built from it. */
-import { fromBinary } from "@bufbuild/protobuf";
-import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
 import { toBareHash, toPublicKey } from "../../../src/base/crypto/parse-hash.js";
+import { latestBlock } from "../../../src/base/latest-block.js";
+import { blockZero } from "../../../src/chain/blocks/block-rejections.js";
 import { GatehouseError } from "../gatehouse-error.js";
-import { requestBlock } from "./blocks.js";
+import { checkSender, checkSenders, requestBlock } from "./blocks.js";
 import { hashOf } from "./hashing.js";
+import { requireOneChain } from "./moment.js";
 import { ProofError } from "./proof-error.js";
 import { provedRead } from "./proved-read.js";
-import { type ProofSource, unprovable, wrongForm } from "./source.js";
+import { type ProofSource, provenError, readExisting, unprovable, wrongForm } from "./source.js";
 
 const { method } = ChainService;
 
@@ -33,10 +34,15 @@ export const chainReads = [
   }),
 
   provedRead(method.getBlock, async ({ number }, source) => {
-    if (number === 0n) {
-      throw unprovable("Block 0, which is the genesis,");
+    const latest = number === latestBlock ? (await source.prove({})).block : undefined;
+    const existing = latest?.number ?? number;
+    if (existing === 0n) {
+      throw provenError(blockZero);
     }
-    const { hash, fields: header, transactionHashes, block } = await requestBlock(number, source);
+    const checked = await readExisting(existing, source, () => requestBlock(existing, source));
+    requireOneChain(checked, latest?.signed);
+    await checkSenders(checked.block.transactions);
+    const { hash, fields: header, transactionHashes, block } = checked;
     return { hash, header, transactionHashes: [...transactionHashes], block };
   }),
 
@@ -55,20 +61,17 @@ export const chainReads = [
     if (index === -1) {
       throw new ProofError("missing", `The transaction is not in block ${blockNumber}, contrary to the response.`);
     }
-    const { body, withheldHash } = block.transactions[index]!;
-    const hasBody = request.withBody && withheldHash === undefined;
-    return {
-      hash,
-      status: TransactionStatus.INCLUDED,
-      blockNumber,
-      ...(hasBody && { body: fromBinary(TransactionBodySchema, body) }),
-    };
+    const body = request.withBody ? checkSender(block.transactions[index]!) : undefined;
+    return { hash, status: TransactionStatus.INCLUDED, blockNumber, ...(body !== undefined && { body }) };
   }),
 
   // Not a read. The response is the hash, which the sender can compute.
   provedRead(method.submitTransaction, async ({ transaction }, { ask }) => {
+    if (transaction === undefined) {
+      throw provenError(["INVALID_REQUEST", "The request must hold a transaction."]);
+    }
     const { hash } = await ask(method.submitTransaction, { transaction });
-    if (transaction !== undefined && hash !== hashOf(transaction.body)) {
+    if (hash !== hashOf(transaction.body)) {
       throw new ProofError("value", "The node returned another hash than that of the transaction.");
     }
     return { hash };

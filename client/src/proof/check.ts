@@ -9,6 +9,7 @@ import {
   type SenderProof,
 } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { toHash, toPublicKey } from "../../../src/base/crypto/parse-hash.js";
+import { latestBlock } from "../../../src/base/latest-block.js";
 import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
 import { bytesOf, require32Bytes, stateHashes } from "./hashing.js";
 import { checkResponseBlock, type ProofTrust, type ProvedBlock } from "./moment.js";
@@ -59,9 +60,15 @@ export type ProvedCommitments =
  * @throws ProofError with the first flaw found.
  */
 export function checkProof(question: ProofQuestion, response: GetProofResponse, trust: ProofTrust): ProvedState {
-  const request = create(GetProofRequestSchema, question);
+  const request = toRequest(question);
   const block = checkResponseBlock(request, response, trust);
   return { block, ...checkState(request, response, block.stateRoot) };
+}
+
+/** Returns the request without the number that stands for the latest block, which is the default. */
+export function toRequest(question: ProofQuestion): GetProofRequest {
+  const block = question.block === latestBlock ? undefined : question.block;
+  return create(GetProofRequestSchema, { ...question, block });
 }
 
 /** Verifies paths and values under a root. Throws ProofError path, value, missing or malformed. */

@@ -4,7 +4,8 @@ import { GatehouseError } from "../gatehouse-error.js";
 /**
  * Flaw of a response:
  * - malformed: it cannot be decoded, or a part has the wrong length;
- * - signature: no authority of the network signed the header, or the statement that it is the latest;
+ * - signature: no authority of the network signed the header, or the statement that it is the latest; or a sender did
+ *   not sign its transaction;
  * - network: it belongs to another network;
  * - rollback: the block is older than one that was seen before;
  * - fork: two different signed blocks have the same number (`evidence`);
@@ -43,6 +44,8 @@ export interface ProofErrorFacts {
    * Two headers with the same number, each signed by an authority. They prove a fork (equivocation) to third parties.
    */
   readonly evidence?: readonly [SignedHeader, SignedHeader] | undefined;
+  /** True if the message quotes an unproved error of the node. Default: false. */
+  readonly fromNode?: boolean | undefined;
   readonly cause?: unknown;
 }
 

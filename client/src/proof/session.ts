@@ -1,13 +1,13 @@
 /** Verified knowledge of a network while its state is read: its genesis, and the latest proven block. */
 import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
-import { StateService } from "../../../gen/gatehouse/state/v1/state_pb.js";
+import { type GetProofRequest, StateService } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
-import { type FailureReason, GatehouseError } from "../gatehouse-error.js";
-import { checkProof, type ProofQuestion, type ProvedState } from "./check.js";
+import { GatehouseError } from "../gatehouse-error.js";
+import { checkProof, type ProofQuestion, type ProvedState, toRequest } from "./check.js";
 import { requireOneChain } from "./moment.js";
 import { type ProofNetwork, readProofNetwork } from "./network.js";
 import { ProofError, type SignedHeader } from "./proof-error.js";
-import type { AskNode, HashPair, ProofSource } from "./source.js";
+import { type AskNode, type HashPair, type ProofSource, absenceReasons } from "./source.js";
 
 /** Trust settings of a verifying client. */
 export interface VerifyOptions {
@@ -62,6 +62,9 @@ export function createProofSession(options: VerifyOptions): ProofSession {
   if (!hex32.test(genesisHash)) {
     throw new TypeError("To verify, set genesisHash, 0x and 64 hex digits, or the text of the genesis.");
   }
+  if (!(maxAgeS >= 0)) {
+    throw new TypeError(`maxAgeS must be a number of seconds from 0, not ${maxAgeS}.`);
+  }
   let { seen } = options;
 
   async function requireNetwork(ask: AskNode): Promise<ProofNetwork> {
@@ -80,8 +83,9 @@ export function createProofSession(options: VerifyOptions): ProofSession {
     const trustedNetwork = await requireNetwork(ask);
     // Of two concurrent responses, the older one may arrive last, so compare with the state before the request.
     const seenBefore = seen;
-    const response = await requestProof(ask, question);
-    const state = checkProof(question, response, {
+    const request = toRequest(question);
+    const response = await requestProof(ask, request);
+    const state = checkProof(request, response, {
       network: trustedNetwork,
       nowMs: Date.now(),
       maxAgeS,
@@ -100,6 +104,9 @@ export function createProofSession(options: VerifyOptions): ProofSession {
       hashPair,
       network: () => requireNetwork(ask),
       prove: (question) => prove(ask, question),
+      get seen() {
+        return seen;
+      },
     }),
     get seen() {
       return seen;
@@ -107,19 +114,13 @@ export function createProofSession(options: VerifyOptions): ProofSession {
   };
 }
 
-/** Reasons that a verified read proves. An unproven error with such a reason is not trusted. */
-export const provedReasons: ReadonlySet<FailureReason> = new Set<FailureReason>([
-  "NOT_FOUND",
-  "FIELD_NOT_FOUND",
-  "INVALID_FIELD_TYPE",
-  "INDEX_OUT_OF_BOUNDS",
-]);
-
-async function requestProof(ask: AskNode, question: ProofQuestion) {
+async function requestProof(ask: AskNode, request: GetProofRequest) {
   try {
-    return await ask(StateService.method.getProof, question);
+    return await ask(StateService.method.getProof, request);
   } catch (error) {
-    if (error instanceof GatehouseError && provedReasons.has(error.reason)) {
+    // A node lacks the state after a block that is old, or does not exist yet. It has that after its latest block.
+    const isAbsence = error instanceof GatehouseError && absenceReasons.has(error.reason);
+    if (isAbsence && request.block === undefined) {
       throw new ProofError("missing", `The node returned no proof: ${error.message}`, { cause: error });
     }
     throw error;

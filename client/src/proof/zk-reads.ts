@@ -4,6 +4,7 @@
 import type { MerkleProof } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
 import { toHash } from "../../../src/base/crypto/parse-hash.js";
+import { latestBlock } from "../../../src/base/latest-block.js";
 import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
 import { isSame } from "../../../src/tree/hashes.js";
 import { requestHeader } from "./blocks.js";
@@ -12,17 +13,21 @@ import type { ProvedState } from "./check.js";
 import { bytesOf, stateHashes } from "./hashing.js";
 import { ProofError } from "./proof-error.js";
 import { provedRead } from "./proved-read.js";
-import { type HashPair, type ProofSource, unprovable, wrongForm } from "./source.js";
+import { type HashPair, type ProofSource, readExisting, unprovable, wrongForm } from "./source.js";
 
 /** Root of the commitment tree without leaves: depth 20, with zero for each leaf. */
 export const emptyCommitmentRoot = "0x2134e76ac5d21aab186c2be1dd8f84ee880a1e46eaf712f9d371b6df22191f3e";
 const treeDepth = 20;
+/** Order of BN254's scalar field. Larger numbers hash as their remainder, so a hash says nothing about them. */
+const fieldOrder = 21888242871839275222246405745257275088548364400416034343698204186575808495617n;
 
 /** Root of the commitment tree. */
 interface Root {
   readonly rootHash: string;
   readonly leafCount: number;
 }
+
+const emptyRoot: Root = { rootHash: emptyCommitmentRoot, leafCount: 0 };
 
 const { method } = ZkService;
 
@@ -34,8 +39,14 @@ export const zkReads = [
     return { used: use !== undefined, nullifierHash, ...use };
   }),
 
-  provedRead(method.getMerkleRoot, async ({ block }, source) => {
-    const state = await source.prove({ withCommitments: true, block });
+  provedRead(method.getMerkleRoot, async (request, source) => {
+    const block = request.block === latestBlock ? undefined : request.block;
+    if (block === 0n) {
+      // The state after the genesis is empty, by definition.
+      return { ...emptyRoot, blockNumber: 0n };
+    }
+    const read = () => source.prove({ withCommitments: true, block });
+    const state = await (block === undefined ? read() : readExisting(block, source, read));
     const root = await rootOf(state, source);
     return { ...root, blockNumber: await creatingBlock(root, state.block, source) };
   }),
@@ -54,12 +65,15 @@ export const zkReads = [
     if (proof?.leaf !== commitment || proof.root !== root || rootOfProof(proof, hashPair) !== root) {
       throw new ProofError("path", "The path of the commitment does not lead to its root.");
     }
-    if (root === rootHash && proof.leafIndex >= leafCount) {
+    // The empty leaf is 0, which is no commitment.
+    if (BigInt(commitment) === 0n || (root === rootHash && proof.leafIndex >= leafCount)) {
       throw new ProofError("path", "The position of the commitment is outside the tree.");
     }
     // The header of the block that created an older root proves it.
     await checkCreator(root, blockNumber, state.block, source);
-    return { commitment, proof, blockNumber };
+    const { siblings, pathIndices, leaf, leafIndex } = proof;
+    const checked = { siblings: siblings.map(({ hashes }) => ({ hashes })), pathIndices, root, leaf, leafIndex };
+    return { commitment, proof: checked, blockNumber };
   }),
 ];
 
@@ -86,7 +100,7 @@ async function rootOf({ block, commitments }: ProvedState, { ask }: ProofSource)
       return { rootHash, leafCount };
     }
     default:
-      return { rootHash: emptyCommitmentRoot, leafCount: 0 };
+      return emptyRoot;
   }
 }
 
@@ -119,17 +133,22 @@ async function checkCreator(
 /** Returns the root that the path leads to; undefined if the path is not valid for this tree. */
 function rootOfProof(proof: MerkleProof, hashPair: HashPair): string | undefined {
   const { siblings, pathIndices, leaf, leafIndex } = proof;
-  if (siblings.length !== treeDepth || pathIndices.length !== treeDepth || leafIndex >= 2 ** treeDepth) {
+  const hasLength = siblings.length === treeDepth && pathIndices.length === treeDepth;
+  if (!hasLength || leafIndex >= 2 ** treeDepth || !isElement(leaf)) {
     return undefined;
   }
   let node = BigInt(leaf);
   for (let level = 0; level < treeDepth; level++) {
     const [beside, ...others] = siblings[level]!.hashes;
     const bit = pathIndices[level];
-    if (beside === undefined || others.length > 0 || !hex32.test(beside) || bit !== ((leafIndex >>> level) & 1)) {
+    if (beside === undefined || others.length > 0 || !isElement(beside) || bit !== ((leafIndex >>> level) & 1)) {
       return undefined;
     }
     node = bit === 0 ? hashPair(node, BigInt(beside)) : hashPair(BigInt(beside), node);
   }
   return `0x${node.toString(16).padStart(64, "0")}`;
+}
+
+function isElement(hash: string): boolean {
+  return hex32.test(hash) && BigInt(hash) < fieldOrder;
 }

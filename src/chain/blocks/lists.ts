@@ -16,7 +16,8 @@ import type {
   TransactionFilter,
   TransactionPosition,
 } from "./listing-store.js";
-import { blockZero, checkRetained, noBlockYet } from "./retained-blocks.js";
+import { blockZero, noBlockYet } from "./block-rejections.js";
+import { checkRetained } from "./retained-blocks.js";
 import type { ChainHead } from "./store-types.js";
 
 /** Position after the last transaction of the latest block. */
@@ -113,7 +114,7 @@ export function createListReads(head: () => ChainHead | undefined, store: Listin
     }
     const block = requested === latestBlock ? latestNumber() : requested;
     if (block === 0n || block > latestNumber()) {
-      throw new RpcError("NOT_FOUND", block === 0n ? blockZero : noBlockYet);
+      throw new RpcError(...(block === 0n ? blockZero : noBlockYet));
     }
     checkRetained(block, lowest());
     return { ...ofSender, block };

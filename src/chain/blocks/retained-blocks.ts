@@ -4,10 +4,6 @@ import { RpcError } from "../../rpc/errors.js";
 import type { ChainStore } from "./store.js";
 import type { StoredBlock } from "./store-types.js";
 
-/** Messages for blocks without transactions to read. */
-export const noBlockYet = "There is no such block yet.";
-export const blockZero = "Block 0 is the genesis: GET /genesis.";
-
 /**
  * Creates the error of requests that need the latest block, on a node without blocks.
  *

@@ -4,7 +4,7 @@ import { GatehouseError } from "../../../client/src/gatehouse-error.js";
 import { ProofError, type ProofFlaw } from "../../../client/src/proof/proof-error.js";
 import type { HashPair } from "../../../client/src/proof/source.js";
 import { createProvedReader, type ProvedReader } from "../../light/proved-reader.js";
-import { createStartRead, isFromNode } from "../../light/upstream.js";
+import { createStartRead } from "../../light/upstream.js";
 import { InputError } from "../../base/errors/start-error.js";
 import { ago, paint } from "../terminal/output.js";
 import { ExitError, exitCodes, unreachable } from "../usage/errors.js";
@@ -76,6 +76,6 @@ function toExitError(error: unknown, node: string): unknown {
   if (reason === "UNREACHABLE") {
     return unreachable(node, message);
   }
-  const prefix = isFromNode(error) ? "The node rejected the request" : "Proved";
+  const prefix = error.fromNode ? "The node rejected the request" : "Proved";
   return new ExitError(`${prefix}: ${message} (${reason})`, exitCodes.failed, reason);
 }

@@ -12,7 +12,7 @@ export const corsHeaders: readonly string[] = [
   "Access-Control-Allow-Origin",
   "*",
   "Access-Control-Expose-Headers",
-  "ETag, X-Node-Dormant, X-Request-Id, Gatehouse-Block, Retry-After, RateLimit, RateLimit-Policy, grpc-status, grpc-message, grpc-status-details-bin",
+  "ETag, X-Node-Dormant, X-Request-Id, Gatehouse-Block, Gatehouse-Unproved, Retry-After, RateLimit, RateLimit-Policy, grpc-status, grpc-message, grpc-status-details-bin",
 ];
 
 /** Headers of the response to a preflight (`OPTIONS` on any path). */

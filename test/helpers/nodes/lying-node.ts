@@ -75,9 +75,10 @@ export async function startLyingNode(t: Teardown, nodePort: number) {
   };
 }
 
+/** Headers of a message. */
 type Headers = Record<string, string | string[] | undefined>;
 
-function exchange(port: number, path: string, method: string, headers: Headers, body: Buffer) {
+export function exchange(port: number, path: string, method: string, headers: Headers, body: Buffer) {
   return new Promise<{ status: number; headers: Headers; bytes: Buffer }>((resolve, reject) => {
     const options = { host: "127.0.0.1", port, path, method, headers: { ...headers }, agent: false };
     const request = requestHttp(options, (response) => {
