@@ -38,6 +38,7 @@ export {
   questionOf,
 } from "./proof/check.js";
 export { checkHeader, type CheckedHeader, checkSignedHead } from "./proof/headers.js";
+export { type VerifyEd25519 } from "./proof/hashing.js";
 export { readProofJson } from "./proof/json.js";
 export { type ProofTrust, type ProvedBlock } from "./proof/moment.js";
 export { type ProofNetwork, readProofNetwork } from "./proof/network.js";

@@ -15,6 +15,7 @@ import { SearchService } from "../../gen/gatehouse/search/v1/search_pb.js";
 import { StateService } from "../../gen/gatehouse/state/v1/state_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
+import { verifyEd25519 } from "../base/crypto/ed25519.js";
 import type { Logger } from "../base/logging/log.js";
 import { errorMessage } from "../base/errors/error-message.js";
 import { createUnrestrictedGate } from "../edge/unrestricted-gate.js";
@@ -57,7 +58,9 @@ const stopWithinMs = 5_000;
 export async function startLight({ urls, genesisHash, dir, port: bindTo, maxAgeS, log, timeoutMs }: LightOptions) {
   const trustStore = await openTrustStore(dir, genesisHash);
   const onSeen = trustStore.storeSeen.bind(trustStore);
-  const session = createProofSession({ genesisHash, maxAgeS, hashPair, seen: trustStore.seen, onSeen });
+  const session = createProofSession({
+    ...{ genesisHash, maxAgeS, hashPair, verifyEd25519, seen: trustStore.seen, onSeen },
+  });
   const upstreams = createUpstreams(urls, session, log, timeoutMs);
   const serverDeps = {
     services: createServices(upstreams, trustStore, log),

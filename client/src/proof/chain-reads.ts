@@ -41,7 +41,7 @@ export const chainReads = [
     }
     const checked = await readExisting(existing, source, () => requestBlock(existing, source));
     requireOneChain(checked, latest?.signed);
-    await checkSenders(checked.block.transactions);
+    await checkSenders(checked.block.transactions, source.verifyEd25519);
     const { hash, fields: header, transactionHashes, block } = checked;
     return { hash, header, transactionHashes: [...transactionHashes], block };
   }),
@@ -61,7 +61,7 @@ export const chainReads = [
     if (index === -1) {
       throw new ProofError("missing", `The transaction is not in block ${blockNumber}, contrary to the response.`);
     }
-    const body = request.withBody ? checkSender(block.transactions[index]!) : undefined;
+    const body = request.withBody ? checkSender(block.transactions[index]!, source.verifyEd25519) : undefined;
     return { hash, status: TransactionStatus.INCLUDED, blockNumber, ...(body !== undefined && { body }) };
   }),
 

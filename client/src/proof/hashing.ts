@@ -22,22 +22,35 @@ export function bytesOf(hash: string): Uint8Array {
 }
 
 /**
- * Returns true if a key signed this prefix and content. Rejects every signature under a key of small order or without
+ * Verifies an Ed25519 signature over bytes. Returns false for every signature under a key of small order or without
  * canonical encoding.
  *
  * @param publicKey 0x and 64 lower-case hex digits.
  */
-export function isSigned(publicKey: string, prefix: string, content: Uint8Array, signature: Uint8Array): boolean {
+export type VerifyEd25519 = (publicKey: string, bytes: Uint8Array, signature: Uint8Array) => boolean;
+
+const verifyInJavaScript: VerifyEd25519 = (publicKey, bytes, signature) => {
   hashes.sha512 ??= sha512;
+  try {
+    return verify(signature, bytes, bytesOf(publicKey), { zip215: false });
+  } catch {
+    return false;
+  }
+};
+
+/** Returns true if a key signed this prefix and content. */
+export function isSigned(
+  publicKey: string,
+  prefix: string,
+  content: Uint8Array,
+  signature: Uint8Array,
+  verifyEd25519 = verifyInJavaScript,
+): boolean {
   const prefixBytes = utf8ToBytes(prefix);
   const message = new Uint8Array(prefixBytes.length + content.length);
   message.set(prefixBytes);
   message.set(content, prefixBytes.length);
-  try {
-    return verify(signature, message, bytesOf(publicKey), { zip215: false });
-  } catch {
-    return false;
-  }
+  return verifyEd25519(publicKey, message, signature);
 }
 
 /**

@@ -4,6 +4,7 @@ import { type GetProofRequest, StateService } from "../../../gen/gatehouse/state
 import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
 import { GatehouseError } from "../gatehouse-error.js";
 import { checkProof, type ProofQuestion, type ProvedState, toRequest } from "./check.js";
+import type { VerifyEd25519 } from "./hashing.js";
 import { requireOneChain } from "./moment.js";
 import { type ProofNetwork, readProofNetwork } from "./network.js";
 import { ProofError, type SignedHeader } from "./proof-error.js";
@@ -32,6 +33,11 @@ export interface VerifyOptions {
    * unprovable.
    */
   readonly hashPair?: HashPair | undefined;
+  /**
+   * Faster verification of the signatures of senders, if the platform has one. By default each takes 1 to 2 ms, and a
+   * block has up to 1,000 or more.
+   */
+  readonly verifyEd25519?: VerifyEd25519 | undefined;
 }
 
 /** Session for one network, with any number of nodes. */
@@ -55,7 +61,7 @@ const defaultMaxAgeS = 120;
  * @throws TypeError if nothing is pinned, or the pinned hash is invalid.
  */
 export function createProofSession(options: VerifyOptions): ProofSession {
-  const { maxAgeS = defaultMaxAgeS, hashPair, onSeen } = options;
+  const { maxAgeS = defaultMaxAgeS, hashPair, onSeen, verifyEd25519 } = options;
   const pinned = options.genesisHash?.toLowerCase();
   let network = options.genesis === undefined ? undefined : readProofNetwork(options.genesis, pinned);
   const genesisHash = network?.genesisHash ?? pinned ?? "";
@@ -102,6 +108,7 @@ export function createProofSession(options: VerifyOptions): ProofSession {
     sourceOf: (ask) => ({
       ask,
       hashPair,
+      verifyEd25519,
       network: () => requireNetwork(ask),
       prove: (question) => prove(ask, question),
       get seen() {

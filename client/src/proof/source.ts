@@ -5,6 +5,7 @@ import { noBlockYet } from "../../../src/chain/blocks/block-rejections.js";
 import { codeOf } from "../errors.js";
 import { type FailureReason, GatehouseError, type NodeReason } from "../gatehouse-error.js";
 import type { ProofQuestion, ProvedState } from "./check.js";
+import type { VerifyEd25519 } from "./hashing.js";
 import type { ProofNetwork } from "./network.js";
 import { ProofError, type SignedHeader } from "./proof-error.js";
 
@@ -28,6 +29,8 @@ export interface ProofSource {
   readonly ask: AskNode;
   /** Undefined if none was configured; paths in the commitment tree are then unprovable. */
   readonly hashPair: HashPair | undefined;
+  /** Verifies signatures of senders; undefined for the default, in JavaScript. */
+  readonly verifyEd25519?: VerifyEd25519 | undefined;
 }
 
 /** Reasons that a proof shows: something does not exist, or has another type. */
