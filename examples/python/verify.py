@@ -19,6 +19,7 @@ except ImportError:
     sys.exit("The package cryptography is missing (on Debian: python3-cryptography).")
 
 NOTHING = bytes(32)
+LATEST = 2**64 - 1
 HASH = re.compile(r"0x[0-9a-f]{64}")
 
 
@@ -370,6 +371,8 @@ def check_commitments(proof, root, is_past):
 
 def check_proof(question, answer, network, now_ms, max_age_s=120, seen=None):
     """Returns the verified state, or raises ProofError with the first flaw. Takes the JSON of GET /state/proof."""
+    if int(question.get("block", LATEST)) == LATEST:
+        question = {name: value for name, value in question.items() if name != "block"}
     number, block_hash, root = check_block(question, answer, network, now_ms, max_age_s, seen)
     is_past = "block" in question
     for name in ("nullifiers", "senders"):

@@ -1,6 +1,7 @@
 /** Generates examples/vectors/proofs.json: proofs of the state in the form of a node's responses, and invalid ones. */
 import { create, toJson } from "@bufbuild/protobuf";
 import { GetProofRequestSchema, GetProofResponseSchema } from "../../../gen/gatehouse/state/v1/state_pb.js";
+import { latestBlock } from "../../../src/base/latest-block.js";
 import { jsonEncoder } from "../../../src/rpc/codec/json-encoder.js";
 import { stateHashes } from "../../../src/tree/node-hashes.js";
 import { alice } from "./keys.js";
@@ -67,6 +68,7 @@ const right: Readonly<Record<string, RightCase>> = {
     withCommitments: true,
   }),
   "the newest block, and nothing else": of({}),
+  "the newest block, asked for by the number that stands for it": of({ block: latestBlock, withCommitments: true }),
   "a block that was made just now, of which nobody said that it is the newest": of(
     { nullifiers: [spent] },
     blocks.withoutHead,
