@@ -81,6 +81,15 @@ const { args, opts } = (() => {
     .option("--transactions <NUMBER>", "transactions in the suite snapshot", positive, 20_000)
     .option("--changes <NUMBER>", "switchovers in the suite switchovers", positive, 100)
     .option("--only <TEXT>", "attacks of the suite hostile whose names contain this text (default: all)")
+    .option("--workers <N>", "option of the node in the suite hostile (default: that of a node)")
+    .option("--edge <KIND>", "the same: compiled or express")
+    .option("--memory <MIB>", "the same; below 1024 the heap is limited to five eighths of it", positive)
+    .option("--http <VERSION>", "HTTP version of clients in the suite hostile, 1 or 2, also of floods", httpVersion, 1)
+    .option("--tls", "serve with TLS in the suite hostile, and attack by floods alone")
+    .option(
+      "--control",
+      "run each flood of the suite hostile against another process first, which shows what it takes of the machine",
+    )
     .option("--minutes <NUMBER>", "length of the suite fuzz", positive, 1)
     .option("--seed <NUMBER>", "seed of the suite fuzz (default: random)", positive)
     .option(
@@ -107,6 +116,9 @@ const { flags } = await makeHome(join(directory, "data"), { genesis });
 try {
   const rows = await run();
   print(rows);
+  if (rows.some(({ isViolated }) => isViolated)) {
+    process.exitCode = 1;
+  }
   if (storedRun !== undefined) {
     const changes = compareWithStored(rows, storedRun);
     process.stderr.write(`\n${formatChanges(changes, storedRun)}`);
@@ -168,6 +180,13 @@ function say(what: string): void {
   if (process.stderr.isTTY && what === "") {
     process.stderr.write("\r");
   }
+}
+
+function httpVersion(text: string): 1 | 2 {
+  if (text !== "1" && text !== "2") {
+    throw new InvalidArgumentError("It must be 1 or 2.");
+  }
+  return text === "1" ? 1 : 2;
 }
 
 function positive(text: string): number {

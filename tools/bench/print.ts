@@ -28,6 +28,11 @@ function formatRow(row: Row, { hasBefore, nameWidth, columns }: Layout): string 
   const { name, baseline, before } = row;
   const then = hasBefore ? ratioOf(before).padEnd(8) : "";
   const compared = row.ratio === undefined ? ratioOf(row) : `${ratioOf(row)} of ${baseline ?? "the baseline"}`;
+  if (row.details !== undefined) {
+    return (
+      [name, ...row.details.map((detail) => `${indent}${detail}`)].map((text) => `${text}\n`).join("") + notesOf(row)
+    );
+  }
   const details = figuresOf(row, before);
   const line = `${name.padEnd(nameWidth)}  ${then}${compared.padEnd(comparedWidth)}  `;
   if (`${line}${details.join(", ")}`.length <= columns) {

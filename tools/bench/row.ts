@@ -20,6 +20,10 @@ export interface Row extends Result {
   readonly baseline?: string;
   /** Result of the other build, if there is one. */
   readonly before?: Result;
+  /** Lines to print instead of the figures. */
+  readonly details?: readonly string[];
+  /** True if the result violates a limit, so that the run ends with exit code 1. */
+  readonly isViolated?: boolean;
 }
 
 /** Row with the name of its suite. */
@@ -47,6 +51,16 @@ export interface BenchSettings {
   readonly against?: string;
   /** Part of the names of the attacks to run. Default: all. */
   readonly only?: string;
+  /** Variant of the attacked node: its options of these names. Default: those of a node. */
+  readonly workers?: string;
+  readonly edge?: string;
+  readonly memory?: number;
+  /** HTTP version of the clients of an attacked node, 1 or 2. Default: 1. */
+  readonly http?: 1 | 2;
+  /** True to serve and attack with TLS. */
+  readonly tls?: boolean;
+  /** True to measure each flood also while it meets another process. */
+  readonly control?: boolean;
   /** Empty directory. */
   readonly directory: string;
   /** Flags that start a node without data, with the sample genesis and one peer. */

@@ -1,5 +1,8 @@
 /** Encodes frames of HTTP/2 (RFC 9113), and gRPC messages in them. */
 
+/** The first bytes of a connection (RFC 9113, section 3.4). */
+export const preface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+
 /** Types of frames (RFC 9113, section 6). */
 export const frameTypes = {
   data: 0,

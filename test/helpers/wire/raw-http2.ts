@@ -14,6 +14,7 @@ import {
   frameTypes,
   noBytes,
   numberBytes,
+  preface,
   settingsPayload,
   settingIds,
 } from "./http2-frames.js";
@@ -33,8 +34,6 @@ export interface RawOptions extends IncomingOptions {
   /** Frames that are sent in one write with the preface and SETTINGS. */
   readonly beginning?: Buffer;
 }
-
-const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
 /** Connects, and sends the preface and SETTINGS. */
 export async function connectRawHttp2(port: number, options: RawOptions = {}) {

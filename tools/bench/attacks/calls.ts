@@ -4,7 +4,7 @@ import { connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "nod
 import { setTimeout as sleep } from "node:timers/promises";
 import { StorageService } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { grpcMessage } from "../../../test/helpers/wire/http2-frames.js";
-import { type AttackCounts, repeat } from "./attack.js";
+import { type AttackCounts, openSocket, repeat } from "./attack.js";
 
 /** Encoded call. */
 export interface Call {
@@ -35,7 +35,8 @@ const windowBytes = 2 * 1024 ** 2;
 /** Sends calls over one session, with a limit on concurrent streams. Counts successful and failed calls. */
 export async function callAgain(port: number, signal: AbortSignal, call: Call, streams: number): Promise<AttackCounts> {
   const settings = { initialWindowSize: windowBytes };
-  const session = connect(`http://127.0.0.1:${port}`, { settings }).on("error", () => undefined);
+  const createConnection = () => openSocket(port);
+  const session = connect("http://127.0.0.1", { createConnection, settings }).on("error", () => undefined);
   session.once("connect", () => session.setLocalWindowSize(streams * windowBytes));
   signal.addEventListener("abort", () => session.destroy());
   let [answered, refused] = [0, 0];

@@ -1,6 +1,5 @@
 /** Attacks with single HTTP/2 frames. Ignores the content of responses. */
 import { once } from "node:events";
-import type { Socket } from "node:net";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 import { encodeBlock, encodeInteger, type Field } from "../../../test/helpers/wire/hpack.js";
 import {
@@ -9,13 +8,13 @@ import {
   frameBytes,
   frameTypes,
   numberBytes,
+  preface,
   settingIds,
   settingsPayload,
 } from "../../../test/helpers/wire/http2-frames.js";
 import { type Attacks, type AttackCounts, openSocket, type Target } from "./attack.js";
 import { readProgram } from "./calls.js";
-
-const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+import { createFrameScanner } from "./flood.js";
 
 /** Frames that a connection is flooded with. */
 interface Flood {
@@ -49,7 +48,8 @@ async function flood(port: number, signal: AbortSignal, connections: number, wha
       const socket = openSocket(port);
       const gone = new AbortController();
       socket.once("close", () => gone.abort());
-      onGoAway(socket, () => gone.abort());
+      const scan = createFrameScanner((type) => type === frameTypes.goAway && gone.abort());
+      socket.on("data", scan);
       socket.write(preface);
       socket.write(frameBytes(frameTypes.settings, 0, 0, settingsPayload(settings)));
       if (begin !== undefined) {
@@ -76,28 +76,6 @@ async function flood(port: number, signal: AbortSignal, connections: number, wha
   };
   await Promise.all(Array.from({ length: connections }, run));
   return { "connections cut": cut, stuck, "sent MiB": sentBytes / 1024 ** 2 };
-}
-
-/** Reads the headers of incoming frames until a GOAWAY frame. */
-function onGoAway(socket: Socket, then: () => void): void {
-  const headBytes = 9;
-  let unread = Buffer.alloc(0);
-  let skipBytes = 0;
-  socket.on("data", (bytes: Buffer) => {
-    unread = Buffer.concat([unread, bytes]);
-    for (;;) {
-      const skipped = Math.min(skipBytes, unread.length);
-      skipBytes -= skipped;
-      unread = unread.subarray(skipped);
-      if (unread.length < headBytes) {
-        return;
-      }
-      if (unread[3] === frameTypes.goAway) {
-        then();
-      }
-      skipBytes = headBytes + unread.readUIntBE(0, 3);
-    }
-  });
 }
 
 const pseudo = (path: string): Field[] => [

@@ -1,101 +1,167 @@
 /** Measures the resources of a node, and the service for other clients, during attacks. */
-import { fork } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { createCertificate } from "../../../src/base/crypto/certificate.js";
+import { newKey } from "../../../test/helpers/chain/keys.js";
+import type { BenchSettings, Row } from "../row.js";
+import { type MemoryPeaks, watchMemory } from "../servers/process-tree.js";
+import type { NodeProcess } from "../servers/server-process.js";
 import { attacks } from "./all.js";
 import type { Attack, AttackCounts, Target } from "./attack.js";
+import type { ControlPorts } from "./control.js";
+import { type Judge, type PhaseReport, startJudge } from "./judge.js";
 import type { Order, Report } from "./process.js";
-import { runBystander, type BystanderResults } from "./bystander.js";
-import type { BenchSettings, Row } from "../row.js";
-import type { NodeProcess } from "../servers/server-process.js";
-import { watchMemory } from "../servers/process-tree.js";
-import { latencyFigures } from "../statistics.js";
-import { prepareTarget, startTarget, type TargetFiles } from "./target.js";
+import { type AttackResult, describeResult, figuresOfResult, type NodeFigures } from "./result.js";
+import { prepareTarget, type StartedTarget, startTarget, type TargetFiles } from "./target.js";
+import { createVariant, type Variant } from "./variant.js";
+import { findViolations } from "./verdict.js";
 
-/** Time limit in milliseconds for an attacker to report its results. */
+/** Time limit in milliseconds for an attacker to report its results, and for a response of the node. */
 const reportMs = 5_000;
 /** Pause in milliseconds after an attack, before the resources that are still in use are measured. */
 const settleMs = 2_000;
-const mib = 1024 ** 2;
+/** Length of the unmeasured phase at the start, in seconds, in which code is compiled and caches are filled. */
+const warmupSeconds = 2;
+
+/** Length of the two phases in seconds. */
+interface Phases {
+  readonly idle: number;
+  readonly attack: number;
+}
 
 /** Runs each attack against a new node. */
-export async function benchHostile({ directory, seconds, say, only = "" }: BenchSettings): Promise<Row[]> {
+export async function benchHostile(settings: BenchSettings): Promise<Row[]> {
+  const { directory, seconds, say, only = "", control = false } = settings;
+  const variant = createVariant(settings);
   const chosen = Object.entries(attacks).filter(([name]) => name.toLowerCase().includes(only.toLowerCase()));
   if (chosen.length === 0) {
     throw new Error(`No attack's name contains "${only}"; there are: ${Object.keys(attacks).join("; ")}.`);
   }
-  say("making blocks to ask for");
+  const possible = chosen.filter(([, { isFlood }]) => isFlood === true || !variant.transport.tls);
+  say("hostile: making blocks to read");
   const files = await prepareTarget(directory);
+  const phases = { idle: Math.max(4, 2 * seconds), attack: Math.max(5, 4 * seconds) };
   const rows: Row[] = [];
-  for (const [name, attack] of chosen) {
-    say(name);
-    rows.push(await endure(name, attack, files, Math.max(5, 4 * seconds)));
+  for (const [i, [name, attack]] of possible.entries()) {
+    const progress = (what: string): void => say(`hostile ${i + 1}/${possible.length}, ${name}: ${what}`);
+    const result = await endure({ name, attack, files, variant, phases, progress, hasControl: control });
+    rows.push(rowOf(name, variant, result));
+    const { violations } = result;
+    progress(violations.length === 0 ? "kept" : `VIOLATED: ${violations.join("; ")}`);
   }
   return rows;
 }
 
-async function endure(name: string, attack: Attack, files: TargetFiles, seconds: number): Promise<Row> {
-  const { node, target } = await startTarget(files, attack);
+function rowOf(name: string, variant: Variant, result: AttackResult): Row {
+  const isViolated = result.violations.length > 0;
+  return {
+    name: variant.name === "" ? name : `${name} [${variant.name}]`,
+    figures: figuresOfResult(result),
+    details: describeResult(result),
+    isViolated,
+    ...(isViolated && { note: `VIOLATED: ${result.violations.join("; ")}` }),
+  };
+}
+
+interface Endurance {
+  readonly name: string;
+  readonly attack: Attack;
+  readonly files: TargetFiles;
+  readonly variant: Variant;
+  readonly phases: Phases;
+  readonly progress: (what: string) => void;
+  readonly hasControl: boolean;
+}
+
+async function endure(endurance: Endurance): Promise<AttackResult> {
+  const { attack, files, variant, progress } = endurance;
+  progress("starting a node");
+  const started = await startTarget(files, attack, variant);
+  const { node, target, smallProgram } = started;
+  const { port, genesisHash: network, transport } = target;
+  const judge = startJudge({ port, transport, network, smallProgram });
   try {
-    await sleep(settleMs / 2);
-    const before = await readFigures(node, target);
-    const attacker = startAttack({ name, target });
-    const memory = watchMemory(node.pid);
-    const witness = await runBystander({ port: node.port, seconds, network: target.genesisHash });
-    const counts = await attacker.stop();
-    await sleep(settleMs);
-    const { rssBytes, socketBytes } = memory.stop();
-    const after = await readFigures(node, target);
-    const ended = node.exitCode();
-    const notes = [
-      ...(ended === undefined ? [] : [`The node ended with ${ended}.`]),
-      ...(counts === undefined ? ["The attacker did not tell what it did."] : []),
-    ];
-    return {
-      name,
-      figures: {
-        ...witnessFigures(witness),
-        "memory before MiB": before.rssBytes / mib,
-        ...(rssBytes !== undefined && { "peak MiB": rssBytes / mib }),
-        "after MiB": after.rssBytes / mib,
-        ...(socketBytes !== undefined && { "sockets' peak MiB": socketBytes / mib }),
-        "log lines": node.logLines(),
-        "uncaught before": before.uncaught,
-        "uncaught after": after.uncaught,
-        "requests held after": after.activeRequests,
-        ...counts,
-      },
-      ...(notes.length > 0 && { note: notes.join(" ") }),
-    };
+    return await measure(endurance, started, judge);
   } finally {
+    await judge.stop();
     await node.stop();
   }
 }
 
-function witnessFigures({ health, head, writing }: BystanderResults): Record<string, number> {
+async function measure(endurance: Endurance, { node, target }: StartedTarget, judge: Judge): Promise<AttackResult> {
+  const { name, attack, variant, phases, progress, hasControl } = endurance;
+  await judge.measure(warmupSeconds);
+  progress(`measuring the idle node for ${phases.idle} s`);
+  const idle = await judge.measure(phases.idle);
+  const control = hasControl && attack.isFlood === true ? await measureControl(endurance, target, judge) : undefined;
+  const before = await readFigures(node, target);
+  progress(`attacking for ${phases.attack} s`);
+  const memory = watchMemory(node.pid);
+  const { report, counts } = await measureUnder({ name, target }, judge, phases.attack);
+  const isRunning = node.exitCode() === undefined;
+  const inclusion = isRunning ? await judge.findIncluded() : undefined;
+  await sleep(settleMs);
+  const peaks = memory.stop();
+  const after = await readFigures(node, target);
+  const state = nodeStateOf(node, peaks, after, variant);
   return {
-    ...latencyFigures(health.latencies, "/health "),
-    "/health max ms": health.latencies.at(-1) ?? NaN,
-    "/health refused": health.refused,
-    "/health failed": health.failed,
-    "/chain/head answered": head.answered,
-    "/chain/head refused": head.refused,
-    "/chain/head failed": head.failed,
-    "honest transactions": writing.blocks.length,
-    "in a block after, p50": writing.blocks[Math.floor(writing.blocks.length / 2)] ?? NaN,
-    "in a block after, max": writing.blocks.at(-1) ?? NaN,
-    "honest refused": writing.refused,
-    "honest lost": writing.lost,
+    ...{ idle, control, attack: report, inclusion, counts, before, after, peaks, state },
+    ended: node.exitCode(),
+    logLines: node.logLines(),
+    violations: findViolations(idle.services, report.services, state),
   };
+}
+
+function nodeStateOf(node: NodeProcess, { privateBytes }: MemoryPeaks, after: NodeFigures, { memoryMib }: Variant) {
+  const hasRestarted = after.workerRestarts > 0;
+  const isAlive = node.exitCode() === undefined && !hasRestarted;
+  return { isAlive, peakBytes: privateBytes, limitBytes: memoryMib * 1024 ** 2 };
+}
+
+/** Runs an attack while the judge measures. */
+async function measureUnder(
+  order: Omit<Order, "maxSeconds">,
+  judge: Judge,
+  seconds: number,
+): Promise<{ readonly report: PhaseReport; readonly counts: AttackCounts | undefined }> {
+  // Late responses may take the judge some seconds more.
+  const attacker = startAttack({ ...order, maxSeconds: 3 * seconds });
+  const report = await judge.measure(seconds);
+  return { report, counts: await attacker.stop() };
+}
+
+/** Measures the idle node while the flood meets another process. */
+async function measureControl(
+  { name, phases, progress }: Endurance,
+  target: Target,
+  judge: Judge,
+): Promise<PhaseReport> {
+  progress("measuring the idle node while a control is attacked");
+  const child = forkScript("control.js");
+  try {
+    child.send(createCertificate(newKey().privateKey));
+    const [ports] = (await once(child, "message")) as [ControlPorts];
+    const [port, omniPort] = [target.transport.tls ? ports.tls : ports.plain, ports.tls];
+    const [mcpPort, metricsPort] = [ports.plain, ports.plain];
+    const stand = { ...target, port, omniPort, mcpPort, metricsPort, isControl: true };
+    return (await measureUnder({ name, target: stand }, judge, phases.idle)).report;
+  } finally {
+    child.kill("SIGKILL");
+  }
+}
+
+function forkScript(script: string): ChildProcess {
+  return fork(fileURLToPath(new URL(script, import.meta.url)), {
+    execArgv: ["--no-deprecation"],
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
 }
 
 /** Runs an attack in a process until it is stopped. Returns no results if the process must be killed. */
 function startAttack(order: Order): { stop(): Promise<AttackCounts | undefined> } {
-  const child = fork(fileURLToPath(new URL("process.js", import.meta.url)), {
-    execArgv: ["--no-deprecation"],
-    stdio: ["ignore", "inherit", "inherit", "ipc"],
-  });
+  const child = forkScript("process.js");
   child.send(order);
   return {
     async stop() {
@@ -113,13 +179,6 @@ function startAttack(order: Order): { stop(): Promise<AttackCounts | undefined> 
   };
 }
 
-/** Figures of a node before or after an attack. */
-interface NodeFigures {
-  readonly rssBytes: number;
-  readonly uncaught: number;
-  readonly activeRequests: number;
-}
-
 /** Reads the figures of a node; NaN for a figure that the node does not report. */
 async function readFigures(node: NodeProcess, target: Target): Promise<NodeFigures> {
   const usage = await node.usage().catch(() => ({ rssBytes: NaN }));
@@ -133,5 +192,6 @@ async function readFigures(node: NodeProcess, target: Target): Promise<NodeFigur
     ...usage,
     uncaught: metric("gatehouse_uncaught_exceptions_total"),
     activeRequests: metric("gatehouse_requests_in_flight"),
+    workerRestarts: metric("gatehouse_worker_restarts_total"),
   };
 }

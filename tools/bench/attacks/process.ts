@@ -1,5 +1,6 @@
 /** Runs an attack in a separate process, so that it does not slow down the measurement. */
 import { setMaxListeners } from "node:events";
+import { constants, setPriority } from "node:os";
 import { attacks } from "./all.js";
 import type { AttackCounts, Target } from "./attack.js";
 
@@ -7,6 +8,8 @@ import type { AttackCounts, Target } from "./attack.js";
 export interface Order {
   readonly name: string;
   readonly target: Target;
+  /** Time after which the attack ends by itself, in seconds. */
+  readonly maxSeconds: number;
 }
 
 /** Result that the process reports at the end. */
@@ -14,11 +17,17 @@ export interface Report {
   readonly deeds: AttackCounts;
 }
 
-process.once("message", ({ name, target }: Order) => {
+process.once("message", ({ name, target, maxSeconds }: Order) => {
+  // A remote attacker would not take the node's processor: this one gets what node and clients leave.
+  setPriority(constants.priority.PRIORITY_LOW);
   const over = new AbortController();
   setMaxListeners(0, over.signal);
-  process.once("message", () => over.abort());
+  const stop = (): void => over.abort();
+  process.once("message", stop).once("disconnect", () => process.exit());
+  setTimeout(stop, maxSeconds * 1000).unref();
   void attacks[name]!.harm(target, over.signal).then((deeds = {}) => {
-    process.send?.({ deeds } satisfies Report, () => process.exit());
+    const { user, system } = process.cpuUsage();
+    const report = { deeds: { ...deeds, "attacker's processor s": (user + system) / 1e6 } } satisfies Report;
+    process.send?.(report, () => process.exit());
   });
 });

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { ask } from "../../../test/helpers/wire/plain-client.js";
-import { type Attack, type Attacks, openSocket, repeat, type Target, untilAborted } from "./attack.js";
+import { type Attack, attackerAddress, type Attacks, openSocket, repeat, type Target, untilAborted } from "./attack.js";
 
 const getVersion = "/gatehouse.info.v1.InfoService/GetVersion";
 
@@ -13,7 +13,8 @@ function posts(path: string, body: () => Buffer, headers: (target: Target) => Re
       const bytes = body();
       await repeat(8, signal, async () => {
         // The response may be a rejection before the body is sent.
-        await ask(target.port, path, { method: "POST", body: bytes, headers: headers(target) }).catch(() => undefined);
+        const request = { method: "POST", body: bytes, headers: headers(target) };
+        await ask(target.port, path, request, { localAddress: attackerAddress(0) }).catch(() => undefined);
       });
       return undefined;
     },

@@ -37,8 +37,7 @@ async function holdStreams(port: number, signal: AbortSignal, holding: HeldStrea
   const connected: Connection[] = [];
   let [opened, ended, cut] = [0, 0, 0];
   const connectAs = (i: number): Connection => {
-    const localAddress = addresses === 1 ? undefined : attackerAddress(i % addresses);
-    const createConnection = () => openSocket(port, localAddress);
+    const createConnection = () => openSocket(port, attackerAddress(i % addresses));
     const session = connect("http://127.0.0.1", { createConnection, settings }).on("error", () => undefined);
     session.once("close", () => cut++);
     return { session, open: new Set() };

@@ -1,5 +1,5 @@
 /** Reads the resource usage of processes from /proc, so also while they are blocked. Linux only. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import type { Usage } from "./report-usage.js";
 
@@ -47,41 +47,69 @@ async function read(path: string): Promise<string> {
 
 /** Highest sampled values; undefined if they cannot be read. */
 export interface MemoryPeaks {
-  /** Resident memory of the process, in bytes. */
+  /** Resident memory of all processes of the tree, in bytes. Counts shared code once for each process. */
   readonly rssBytes: number | undefined;
-  /** Memory that the kernel used for TCP, for all processes, in bytes. */
+  /** Of this, memory that belongs to the processes alone. */
+  readonly privateBytes: number | undefined;
+  /** Memory that the kernel used for TCP, for all processes of the machine, in bytes. */
   readonly socketBytes: number | undefined;
 }
 
-const everyMs = 50;
+const everyMs = 100;
 
-/** Samples until it is stopped. */
+/** Samples the memory of a process and its descendants until it is stopped. */
 export function watchMemory(pid: number): { stop(): MemoryPeaks } {
-  const rss = peakOf(`/proc/${pid}/status`, /^VmRSS:\s+(\d+) kB/m, 1_024);
-  const sockets = peakOf("/proc/net/sockstat", /^TCP:.* mem (\d+)/m, pageBytes);
+  const rss = createPeak(() => sumOfTree(pid, /^VmRSS:\s+(\d+) kB/m));
+  const own = createPeak(() => sumOfTree(pid, /^RssAnon:\s+(\d+) kB/m));
+  const sockets = createPeak(() => numberIn("/proc/net/sockstat", /^TCP:.* mem (\d+)/m, pageBytes));
   const timer = setInterval(() => {
-    rss.look();
-    sockets.look();
+    rss.sample();
+    own.sample();
+    sockets.sample();
   }, everyMs);
   return {
     stop() {
       clearInterval(timer);
-      return { rssBytes: rss.most(), socketBytes: sockets.most() };
+      return { rssBytes: rss.bytes(), privateBytes: own.bytes(), socketBytes: sockets.bytes() };
     },
   };
 }
 
-function peakOf(file: string, pattern: RegExp, unitBytes: number) {
-  let most: number | undefined;
+function createPeak(read: () => number | undefined) {
+  let peak: number | undefined;
   return {
-    look(): void {
-      try {
-        const found = pattern.exec(readFileSync(file, "utf8"))?.[1];
-        most = found === undefined ? most : Math.max(most ?? 0, Number(found) * unitBytes);
-      } catch {
-        // The process has ended.
-      }
+    sample(): void {
+      const bytes = read();
+      peak = bytes === undefined ? peak : Math.max(peak ?? 0, bytes);
     },
-    most: () => most,
+    bytes: () => peak,
   };
+}
+
+function sumOfTree(pid: number, pattern: RegExp): number | undefined {
+  const own = numberIn(`/proc/${pid}/status`, pattern, 1_024);
+  return own === undefined
+    ? undefined
+    : childrenNow(pid).reduce((sum, child) => sum + (sumOfTree(child, pattern) ?? 0), own);
+}
+
+/** Returns the children of a process; none if it has ended. */
+function childrenNow(pid: number): number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+      readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").split(" ").filter(Boolean).map(Number),
+    );
+  } catch {
+    return [];
+  }
+}
+
+/** Returns a number in a file; undefined if the process has ended. */
+function numberIn(file: string, pattern: RegExp, unitBytes: number): number | undefined {
+  try {
+    const found = pattern.exec(readFileSync(file, "utf8"))?.[1];
+    return found === undefined ? undefined : Number(found) * unitBytes;
+  } catch {
+    return undefined;
+  }
 }

@@ -42,6 +42,8 @@ export interface NodeOptions {
   readonly build?: string | undefined;
   /** Options of Node.js. */
   readonly execArgv?: readonly string[];
+  /** Variables to add to the environment. */
+  readonly env?: Readonly<Record<string, string>>;
   /** True to count log lines instead of printing them. */
   readonly hidesLog?: boolean;
 }
@@ -49,7 +51,7 @@ export interface NodeOptions {
 /** Starts `gatehouse start` with these arguments on free ports. Resolves once the node is ready. */
 export async function startGatehouse(
   args: readonly string[],
-  { build, execArgv = [], hidesLog = false }: NodeOptions = {},
+  { build, execArgv = [], env = {}, hidesLog = false }: NodeOptions = {},
 ): Promise<NodeProcess> {
   const root = build === undefined ? built("../../../..") : resolvePath(build);
   const { bin } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { bin: { gatehouse: string } };
@@ -62,6 +64,7 @@ export async function startGatehouse(
     ["start", ...ports, ...recoverFlags, "--rate-limit", "0", "--log-level", "warn", "--json", ...args],
     {
       execArgv: ["--import", new URL("report-usage.js", import.meta.url).href, ...execArgv],
+      env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", hidesLog ? "pipe" : "inherit", "ipc"],
     },
   );
