@@ -97,6 +97,19 @@ const { args, opts } = (() => {
       "compare the ratios with the output of another run with --json; exit with code 1 if one has fallen",
     )
     .option("--json", "print the result as JSON")
+    .addHelpText(
+      "after",
+      `
+Attacks:
+  $ npm run bench -- hostile --only "/livez, 16"             attacks with this text in their names; an unknown one lists all
+  $ npm run bench -- hostile --workers 2 --edge express      a variant; also --memory 256, --http 2, --tls
+  $ npm run bench -- hostile --only "unfinished" --control   also measures what the flood takes of the machine itself
+
+  Clients on other addresses measure the idle node, and then the attacked one. A verdict is kept if 99 % of their requests
+  are answered, each p99 is at most ten times the idle one and 250 ms, the node lives, and its memory stays within the
+  limit; and if a probe from the attacker's address is answered, and another client there is told 429, not cut off.
+  An attack lasts four times --seconds. The exit code is 1 if a verdict is violated. See docs/internals/benchmarks.md.`,
+    )
     .parse();
   return {
     args: command.processedArgs[0] as string[],

@@ -23,7 +23,7 @@ interface FloodRequest {
 const get = (path: string): FloodRequest => ({ method: "GET", path });
 
 /** Requests by the name in an attack. */
-const requests: Readonly<Record<string, FloodRequest>> = {
+export const floodRequests: Readonly<Record<string, FloodRequest>> = {
   "GET /health": get("/health"),
   "GET /livez": get("/livez"),
   "GET /readyz": get("/readyz"),
@@ -90,7 +90,7 @@ const grpcHealth = (method: string): FloodRequest => ({
 const emptyMessage = grpcMessage(Buffer.alloc(0));
 const longHeader = { method: "GET", path: "/livez", headers: { x: "x".repeat(1_024) } };
 
-const pipelines = Object.entries(requests).flatMap(([name, request]) =>
+const pipelines = Object.entries(floodRequests).flatMap(([name, request]) =>
   [1, 16, 64].flatMap((count) =>
     [true, false].map((reads): [string, Attack] => [
       `pipelined ${name}, ${count} connection${count === 1 ? "" : "s"}, ${reads ? "read" : "unread"}`,

@@ -131,13 +131,16 @@ export async function keepOpen(
   return counts;
 }
 
+/** Name of the count of bytes that a flood has sent. */
+export const sentMib = "sent MiB";
+
 /** Returns the counts with the names of the output. */
 export function countsOf({ opened, closed, sentBytes, receivedBytes }: FloodCounts): AttackCounts {
   const mib = 1024 ** 2;
   return {
     "connections opened": opened,
     "of these cut": closed,
-    "sent MiB": sentBytes / mib,
+    [sentMib]: sentBytes / mib,
     "received MiB": receivedBytes / mib,
   };
 }

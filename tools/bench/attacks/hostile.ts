@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createCertificate } from "../../../src/base/crypto/certificate.js";
+import { errorMessage } from "../../../src/base/errors/error-message.js";
 import { newKey } from "../../../test/helpers/chain/keys.js";
 import type { BenchSettings, Row } from "../row.js";
 import { type MemoryPeaks, watchMemory } from "../servers/process-tree.js";
@@ -11,6 +12,7 @@ import type { NodeProcess } from "../servers/server-process.js";
 import { attacks } from "./all.js";
 import type { Attack, AttackCounts, Target } from "./attack.js";
 import type { ControlPorts } from "./control.js";
+import { sentMib } from "./flood.js";
 import { type Judge, type PhaseReport, startJudge } from "./judge.js";
 import type { Order, Report } from "./process.js";
 import { type AttackResult, describeResult, figuresOfResult, type NodeFigures } from "./result.js";
@@ -40,28 +42,33 @@ export async function benchHostile(settings: BenchSettings): Promise<Row[]> {
     throw new Error(`No attack's name contains "${only}"; there are: ${Object.keys(attacks).join("; ")}.`);
   }
   const possible = chosen.filter(([, { isFlood }]) => isFlood === true || !variant.transport.tls);
+  if (possible.length === 0) {
+    throw new Error(`No attack whose name contains "${only}" is a flood, and only floods run with --tls.`);
+  }
   say("hostile: making blocks to read");
   const files = await prepareTarget(directory);
   const phases = { idle: Math.max(4, 2 * seconds), attack: Math.max(5, 4 * seconds) };
   const rows: Row[] = [];
   for (const [i, [name, attack]] of possible.entries()) {
     const progress = (what: string): void => say(`hostile ${i + 1}/${possible.length}, ${name}: ${what}`);
-    const result = await endure({ name, attack, files, variant, phases, progress, hasControl: control });
-    rows.push(rowOf(name, variant, result));
-    const { violations } = result;
-    progress(violations.length === 0 ? "kept" : `VIOLATED: ${violations.join("; ")}`);
+    const row = await endure({ name, attack, files, variant, phases, progress, hasControl: control }).then(
+      rowOf,
+      // Later attacks still run.
+      (error: unknown) => ({ figures: {}, note: `It failed: ${errorMessage(error)}`, isViolated: true }),
+    );
+    rows.push({ name: variant.name === "" ? name : `${name} [${variant.name}]`, ...row });
+    progress(row.note);
   }
   return rows;
 }
 
-function rowOf(name: string, variant: Variant, result: AttackResult): Row {
-  const isViolated = result.violations.length > 0;
+function rowOf(result: AttackResult) {
+  const { violations } = result;
   return {
-    name: variant.name === "" ? name : `${name} [${variant.name}]`,
     figures: figuresOfResult(result),
     details: describeResult(result),
-    isViolated,
-    ...(isViolated && { note: `VIOLATED: ${result.violations.join("; ")}` }),
+    isViolated: violations.length > 0,
+    note: violations.length > 0 ? `VIOLATED: ${violations.join("; ")}` : "kept",
   };
 }
 
@@ -110,7 +117,10 @@ async function measure(endurance: Endurance, { node, target }: StartedTarget, ju
     ...{ idle, control, attack: report, inclusion, counts, before, after, peaks, state },
     ended: node.exitCode(),
     logLines: node.logLines(),
-    violations: findViolations(idle.services, report.services, state),
+    violations: [
+      ...(counts === undefined || counts[sentMib] === 0 ? ["the attacker sent nothing, or did not report"] : []),
+      ...findViolations(idle.services, report.services, state),
+    ],
   };
 }
 

@@ -18,8 +18,9 @@ export interface Report {
 }
 
 process.once("message", ({ name, target, maxSeconds }: Order) => {
-  // A remote attacker would not take the node's processor: this one gets what node and clients leave.
-  setPriority(constants.priority.PRIORITY_LOW);
+  // A remote attacker would not take the node's processor: this one gets what node and clients leave. At the lowest
+  // priority it would get nothing while another program uses the machine.
+  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   const over = new AbortController();
   setMaxListeners(0, over.signal);
   const stop = (): void => over.abort();

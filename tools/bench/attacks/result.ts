@@ -8,6 +8,7 @@ import {
   bystanders,
   inMib,
   inMs,
+  limits,
   type NodeState,
   neighbor,
   orchestrator,
@@ -82,6 +83,9 @@ export function describeResult(result: AttackResult): string[] {
           .map(([name, count]) => `${name} ${formatFigure(count)}`)
           .join(", ")}`,
     `the judge's own lag: p99 ${inMs(attack.lagMs)} ms (idle ${inMs(idle.lagMs)})`,
+    ...(bystanders.some((name) => limits.timesIdle * quantiles(idle.services[name]).p99 > limits.p99Ms)
+      ? ["busy machine: the idle node was slow already, so compare with --control, or repeat the run"]
+      : []),
   ];
 }
 
