@@ -137,7 +137,7 @@ async function measureUnder(
   seconds: number,
 ): Promise<{ readonly report: PhaseReport; readonly counts: AttackCounts | undefined }> {
   // Late responses may take the judge some seconds more.
-  const attacker = startAttack({ ...order, maxSeconds: 3 * seconds });
+  const attacker = await startAttack({ ...order, maxSeconds: 3 * seconds });
   const report = await judge.measure(seconds);
   return { report, counts: await attacker.stop() };
 }
@@ -170,8 +170,9 @@ function forkScript(script: string): ChildProcess {
 }
 
 /** Runs an attack in a process until it is stopped. Returns no results if the process must be killed. */
-function startAttack(order: Order): { stop(): Promise<AttackCounts | undefined> } {
+async function startAttack(order: Order): Promise<{ stop(): Promise<AttackCounts | undefined> }> {
   const child = forkScript("process.js");
+  await once(child, "message");
   child.send(order);
   return {
     async stop() {

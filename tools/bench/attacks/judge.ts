@@ -66,6 +66,8 @@ const [timeoutMs, probeTimeoutMs] = [5_000, 1_000];
 /** Time limit in milliseconds for the inclusion of a transaction. */
 const inclusionMs = 20_000;
 const headEveryMs = 250;
+/** Intervals in milliseconds of each kind of read, and of submissions. */
+const [readEveryMs, submitEveryMs] = [25, 100];
 /** Each address stays below the default limits of requests and new programs per minute. */
 const [readerAddresses, senderAddresses] = [4, 40];
 
@@ -110,13 +112,12 @@ function createMeasurement({ port, transport, network, smallProgram }: JudgeTask
     });
 
   const servicesFor = (seconds: number): Readonly<Record<ServiceName, Service>> => {
-    const submitEveryMs = 100;
     const transactions = signed(Math.ceil((seconds * 1000) / submitEveryMs) + 1);
     return {
-      "/livez": { everyMs: 20, next: () => get("/livez", "127.0.1.1") },
-      "/health": { everyMs: 20, next: () => get("/health", "127.0.1.2", true) },
+      "/livez": { everyMs: readEveryMs, next: () => get("/livez", "127.0.1.1") },
+      "/health": { everyMs: readEveryMs, next: () => get("/health", "127.0.1.2", true) },
       "storage read": {
-        everyMs: 20,
+        everyMs: readEveryMs,
         next: (i) => get(`/storage-program/${smallProgram}`, `127.0.1.${10 + (i % readerAddresses)}`, true),
       },
       submission: {

@@ -4,7 +4,7 @@ import { constants, setPriority } from "node:os";
 import { attacks } from "./all.js";
 import type { AttackCounts, Target } from "./attack.js";
 
-/** First message to the process. The second message, of any content, ends the attack. */
+/** First message to the process, after it has sent "ready". The second message, of any content, ends the attack. */
 export interface Order {
   readonly name: string;
   readonly target: Target;
@@ -17,6 +17,9 @@ export interface Report {
   readonly deeds: AttackCounts;
 }
 
+/** Sent once the code is loaded, which takes a second of a processor. */
+const ready = "ready";
+
 process.once("message", ({ name, target, maxSeconds }: Order) => {
   // A remote attacker would not take the node's processor: this one gets what node and clients leave. At the lowest
   // priority it would get nothing while another program uses the machine.
@@ -26,9 +29,11 @@ process.once("message", ({ name, target, maxSeconds }: Order) => {
   const stop = (): void => over.abort();
   process.once("message", stop).once("disconnect", () => process.exit());
   setTimeout(stop, maxSeconds * 1000).unref();
+  const before = process.cpuUsage();
   void attacks[name]!.harm(target, over.signal).then((deeds = {}) => {
-    const { user, system } = process.cpuUsage();
+    const { user, system } = process.cpuUsage(before);
     const report = { deeds: { ...deeds, "attacker's processor s": (user + system) / 1e6 } } satisfies Report;
     process.send?.(report, () => process.exit());
   });
 });
+process.send?.(ready);
