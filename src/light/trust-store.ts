@@ -13,6 +13,7 @@ import { join } from "node:path";
 import type { SignedHeader } from "../../client/src/proof/proof-error.js";
 import { sha256 } from "../base/crypto/hash.js";
 import { ensurePrivateDirectory, privateFileMode } from "../base/files/private-files.js";
+import { readFailureOf } from "../base/errors/read-failure.js";
 import { InputError, StartError } from "../base/errors/start-error.js";
 
 export type TrustStore = Awaited<ReturnType<typeof openTrustStore>>;
@@ -74,8 +75,12 @@ function parse(path: string): ReturnType<typeof toBody> & { readonly genesisHash
     if (sha256(Buffer.from(body.header, "base64")) === body.hash && /^\d+$/.test(body.number)) {
       return body;
     }
-  } catch {
-    // Handle an unreadable file like one with wrong content.
+  } catch (error) {
+    const failure = readFailureOf(error);
+    if (failure !== undefined) {
+      throw new StartError(`The file ${path} cannot be read (${failure}); check its disk.`);
+    }
+    // Text that is not JSON is reported like other wrong content.
   }
   throw new InputError(
     `The file ${path} is corrupt. Remove it; the light node then accepts blocks older than those it has seen.`,

@@ -27,6 +27,7 @@ import type { NodeCore } from "./lifecycle/core.js";
 import { createNodeEdge } from "./serving/edge.js";
 import { monitorStore } from "./chain/corruption-monitoring.js";
 import { loadIdentity, openNodeDatabase } from "./data/database.js";
+import { monitorDisks } from "./data/disk-monitoring.js";
 import { DatabaseUnavailableError, untilDatabaseResponds } from "./lifecycle/database-wait.js";
 import { type State, stateIn } from "./chain/transaction-executor.js";
 import { watchForks } from "./network/forks.js";
@@ -92,6 +93,7 @@ export async function bootNode(
 
   // The database stores the identity of its node.
   const database = await run("database", () => openNodeDatabase(core));
+  monitorDisks({ bus, corruption }, database);
   const key = await run("identity", () => untilDatabaseResponds(core, () => loadIdentity({ config, log }, database)));
   const lease =
     role === "writer" ? await unlessStopped(openLease(core, { database, key, chainHealth, acquiredLease })) : undefined;
@@ -115,7 +117,7 @@ export async function bootNode(
   const heads = startHeadSigner({ bus, log, stateHeadEveryMs }, { chain, genesis });
   const hasData = genesis !== undefined && (head !== undefined || syncStatus.isRunning());
   const verifier = hasData
-    ? startDataVerifier({ corruption, log, onShutdown }, { database, genesis, syncStatus })
+    ? startDataVerifier({ bus, corruption, log, onShutdown }, { database, genesis, syncStatus })
     : undefined;
   const writing = written && lease && { database, fence: lease.fence, chain: written };
   if (writing !== undefined) {

@@ -30,7 +30,8 @@ import { type Forward, forwardService } from "../workers/forward.js";
 import { shareEveryMs } from "../workers/usage.js";
 import { type IpcChannel, openIpcChannel } from "../workers/ipc.js";
 import type { PoolHandlers } from "../workers/pool.js";
-import { createFollowedChain } from "./chain/chain.js";
+import { createFollowedChain, describeDisk } from "./chain/chain.js";
+import { monitorDisks } from "./data/disk-monitoring.js";
 import { createChainServices } from "./serving/chain-services.js";
 import { countWorkers, createNodeCore, type NodeCore } from "./lifecycle/core.js";
 import { monitorStore } from "./chain/corruption-monitoring.js";
@@ -123,6 +124,7 @@ async function startWorker(
 async function readNodeData(core: NodeCore, { hasChain }: WorkerBooted) {
   const database = await untilDatabaseResponds(core, () => openDatabase(core.config.databaseUrl));
   core.onShutdown("the database", () => database.close());
+  monitorDisks(core, database);
   const stored: ChainStore<State> = createChainStore(database, stateIn, undefined);
   const store = monitorStore(stored, core.corruption);
   const genesis = await readStoredGenesis(store);
@@ -151,7 +153,10 @@ function createWorkerCore(
     logging,
   );
   watchProcess(processErrors, core.log);
-  core.bus.on("corruptionChanged", ({ message }) => channel.notify("corruption", message));
+  core.bus.on("corruptionChanged", ({ message }) => channel.notify("problem", { subject: "stored data", message }));
+  core.bus.on("diskChanged", ({ part, problem }) =>
+    channel.notify("problem", { subject: `disk of the ${part}`, message: problem && describeDisk(problem) }),
+  );
   // The node has already shown these warnings to the operator.
   return { ...core, warn: (subsystem, message) => core.log.debug({ subsystem }, message) };
 }

@@ -9,7 +9,12 @@ import {
   type Reason as ReasonValue,
   ReasonSchema,
 } from "../../gen/gatehouse/errors/v1/errors_pb.js";
-import { isDatabaseBusy, isDatabaseCorruption, isDatabaseError } from "../base/errors/database-error-kind.js";
+import {
+  databaseErrorKindOf,
+  isDatabaseBusy,
+  isDatabaseCorruption,
+  isDatabaseError,
+} from "../base/errors/database-error-kind.js";
 
 /** Reason as clients see it: `errorCode` in JSON, `reason` of the gRPC error detail. */
 export type Reason = Exclude<keyof typeof ReasonValue, "UNSPECIFIED">;
@@ -54,6 +59,9 @@ export function toRpcError(thrown: unknown): RpcError {
   }
   if (isDatabaseCorruption(thrown)) {
     return new RpcError("DATABASE_DAMAGED", "This record is corrupt on this node; use another node.");
+  }
+  if (databaseErrorKindOf(thrown) === "unreadable") {
+    return new RpcError("DATABASE_UNAVAILABLE", "The node's disk cannot be read; try again in 5 s.", 5);
   }
   return isDatabaseError(thrown)
     ? new RpcError("DATABASE_UNAVAILABLE", "The node's database does not respond; try again in 5 s.", 5)

@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { inflate } from "node:zlib";
 import { sha256, toHex32 } from "../base/crypto/hash.js";
+import { isDatabaseError } from "../base/errors/database-error-kind.js";
+import { readFailureOf } from "../base/errors/read-failure.js";
 import { createPrivateDirectory } from "../base/files/private-files.js";
 import { syncDirectory } from "../base/files/sync-path.js";
 import { maxChunkBytes, type SnapshotDescription, decodeDescription } from "./format.js";
@@ -42,7 +44,7 @@ export type SnapshotStore = Awaited<ReturnType<typeof openSnapshotStore>>;
 
 /**
  * Opens the store of snapshots, with a folder for the creation of the next one. Deletes snapshots that are incomplete,
- * unreadable or from another chain.
+ * corrupt or from another chain. Keeps those that cannot be read, for the next start.
  */
 export async function openSnapshotStore({ folder, numberOf, nowMs, onCorrupt }: SnapshotStoreDeps) {
   /** Snapshots, latest first. */
@@ -72,13 +74,15 @@ export async function openSnapshotStore({ folder, numberOf, nowMs, onCorrupt }: 
 
   for (const name of existsSync(folder) ? await readdir(folder) : []) {
     const path = join(folder, name);
-    await (name === draftName ? remove(path) : load(path).catch(() => remove(path)));
+    await (name === draftName
+      ? remove(path)
+      : load(path).catch((error: unknown) => (isUnreadable(error) ? undefined : remove(path))));
   }
 
   return {
     list: (): readonly SnapshotDescription[] => stored,
 
-    /** Returns a compressed chunk; undefined if it does not exist or is corrupt. */
+    /** Returns a compressed chunk; undefined if it does not exist or is corrupt. Rejects if it cannot be read. */
     async chunk(id: string, index: number): Promise<Uint8Array | undefined> {
       const found = stored.find((one) => one.id === id);
       const described = found?.snapshot.chunks[index];
@@ -93,7 +97,10 @@ export async function openSnapshotStore({ folder, numberOf, nowMs, onCorrupt }: 
         if (sha256(content) === toHex32(described.sha256)) {
           return bytes;
         }
-      } catch {
+      } catch (error) {
+        if (isUnreadable(error)) {
+          throw error;
+        }
         // Treated like a chunk with the wrong content.
       }
       onCorrupt(path);
@@ -126,4 +133,9 @@ export async function openSnapshotStore({ folder, numberOf, nowMs, onCorrupt }: 
       }
     },
   };
+}
+
+/** Returns true if the disk or the database cannot be read, which says nothing about the snapshot. */
+function isUnreadable(error: unknown): boolean {
+  return readFailureOf(error) !== undefined || isDatabaseError(error);
 }

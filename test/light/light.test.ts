@@ -1,7 +1,7 @@
 /** A light node with honest and dishonest upstream nodes. */
 import { addCommitment, createGatehouse, createProgram, keyFromSeed, spendNullifier } from "gatehouse-client";
 import test from "ava";
-import { readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { readFile, readdir, rm, writeFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createLogging } from "../../src/base/logging/log.js";
 import { type LightNode, startLight } from "../../src/light/light-node.js";
@@ -141,6 +141,12 @@ test("rejects an older state after a restart, and a directory of another network
   await t.throwsAsync(startLight({ ...common, genesisHash: element(1) }), { message: /belongs to the network 0x/ });
   await writeFile(join(dir, "head.json"), "{");
   await t.throwsAsync(startLight({ ...common, genesisHash: testNetwork }), { message: /head\.json is corrupt/ });
+  // Like a disk error, this is an error of the read, and says nothing about the content.
+  await rm(join(dir, "head.json"));
+  await mkdir(join(dir, "head.json"));
+  await t.throwsAsync(startLight({ ...common, genesisHash: testNetwork }), {
+    message: /head\.json cannot be read \(EISDIR\)/,
+  });
 });
 
 test("stores two headers with one number, and responds with 503 until the operator removes the file", async (t) => {

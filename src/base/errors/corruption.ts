@@ -20,6 +20,7 @@ export type CorruptionMonitor = ReturnType<typeof createCorruptionMonitor>;
  */
 export function createCorruptionMonitor(onChange: (message: string | undefined) => void) {
   const items = new Map<string, string>();
+  const recordedMs = new Map<string, number>();
   let reported: string | undefined;
   const recordedErrors = new WeakSet<object>();
 
@@ -31,11 +32,17 @@ export function createCorruptionMonitor(onChange: (message: string | undefined) 
     }
   }
 
+  function remove(subject: string): boolean {
+    recordedMs.delete(subject);
+    return items.delete(subject);
+  }
+
   /** Records that an item is corrupt, with a message for the operator; clears the record if there is no message. */
   function record(subject: string, message: string | undefined): void {
-    if (message === undefined ? items.delete(subject) : items.get(subject) !== message) {
+    if (message === undefined ? remove(subject) : items.get(subject) !== message) {
       if (message !== undefined) {
         items.set(subject, message);
+        recordedMs.set(subject, performance.now());
       }
       report();
     }
@@ -85,6 +92,15 @@ export function createCorruptionMonitor(onChange: (message: string | undefined) 
     },
     run,
     record,
+    /** Clears the items that were recorded at or after this time of the monotonic clock. */
+    withdraw(sinceMs: number) {
+      for (const [subject, ms] of recordedMs) {
+        if (ms >= sinceMs) {
+          remove(subject);
+        }
+      }
+      report();
+    },
     /** Records an error that ended a request, if it means corruption that is not recorded yet. */
     recordRequestError(error: unknown) {
       if (isDatabaseCorruption(error) && !recordedErrors.has(error as object)) {

@@ -1,16 +1,17 @@
 /**
- * Classifies database errors. Separates a database that is unavailable, locked, full, busy or corrupt from an invalid
- * query.
+ * Classifies database errors. Separates a database that is unavailable, unreadable, locked, full, busy or corrupt from an
+ * invalid query.
  */
 
 /**
  * Reason for the failure of a valid query:
  * - `unavailable`: the database is unreachable or full.
+ * - `unreadable`: its disk cannot be read; the data may be intact.
  * - `busy`: other queries of this process used the database for too long.
  * - `locked`: another process used it for too long. This is harmless unless it continues.
  * - `damaged`: the stored data is corrupt; a retry does not help.
  */
-export type DatabaseErrorKind = "unavailable" | "busy" | "locked" | "damaged";
+export type DatabaseErrorKind = "unavailable" | "unreadable" | "busy" | "locked" | "damaged";
 
 const kinds = new WeakMap<object, DatabaseErrorKind>();
 

@@ -68,7 +68,7 @@ export function monitorWrites<State>(store: ChainStore<State>, onChange: (error:
       }
       markDatabaseError(error as object);
     }
-    if (kind === "locked" || kind === "unavailable") {
+    if (kind === "locked" || kind === "unavailable" || kind === "unreadable") {
       update(part, error);
     }
   }

@@ -77,6 +77,10 @@ export async function openPostgresql(servers: Servers): Promise<ConnectionPools>
         return code === undefined || /^(08|25006|53|57|58|E[A-Z])/.test(code) ? "unavailable" : undefined;
       },
       monitor: (work) => servers.monitor(work),
+      // The server itself tells a failed read (58030) from corrupt data (XX001).
+      runRead: (read) => read(),
+      runWrite: (write) => write(),
+      examine: (error) => Promise.resolve(error),
       onDatabaseError: (error) => servers.onDatabaseError(error),
     },
     settings: {
@@ -117,6 +121,7 @@ export async function openPostgresql(servers: Servers): Promise<ConnectionPools>
     liveness: new LivenessMonitor(),
     readers,
     inspect: () => Promise.resolve([]),
+    onDiskChange: () => undefined,
     probeQuery: "SELECT 1",
     explain: (error) => (error instanceof DatabaseError ? error : explainPostgresql(url, error)),
   });

@@ -24,6 +24,7 @@ export interface ConnectionsDeps {
   /** Prepares queries for reads. Without it, prepared queries run like any other. */
   readonly prepare?: Queries["prepare"];
   readonly inspect: DatabasePart["inspect"];
+  readonly onDiskChange: DatabasePart["onDiskChange"];
 }
 
 /**
@@ -48,7 +49,7 @@ export interface ConnectionPools extends DatabasePart {
 
 /** @throws DatabaseError if the database cannot be used. */
 export async function openConnectionPools(deps: ConnectionsDeps): Promise<ConnectionPools> {
-  const { adapter: engine, liveness, settings, readers, probeQuery, explain, prepare, inspect } = deps;
+  const { adapter: engine, liveness, settings, readers, probeQuery, explain, prepare, inspect, onDiskChange } = deps;
   const { afterCreate } = (settings.pool ?? {}) as { readonly afterCreate?: AfterCreate };
   const open = (connections: number, onCreated: (connection: never) => void): Knex =>
     knex({
@@ -90,8 +91,9 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
       await connect(() => engine.monitor(async () => void (await pool.raw(probeQuery))));
     }
   } catch (error) {
+    const examined = await engine.examine(error);
     await close();
-    throw explain(error);
+    throw explain(examined);
   }
   // If every reader waits and no query completes, the wait is for the database, not for this process.
   const adapterOfPool = (maxStalledMs: number): ConnectionAdapter => {
@@ -107,6 +109,7 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
     transaction: (work) => runTransaction(writer, writeAdapter, work),
     stalledMs: () => liveness.stalledMs(),
     inspect,
+    onDiskChange,
     close,
   };
 }

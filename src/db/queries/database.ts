@@ -68,6 +68,11 @@ export interface DatabasePart {
    * list if the engine has no such check. The check is slow, but does not block queries.
    */
   readonly inspect: (depth?: "full" | "quick") => Promise<readonly string[]>;
+  /**
+   * Registers a listener that is called with the system's error code when the disk of the database becomes unreadable,
+   * and with undefined when it can be read again. A server reports its disk only by its errors.
+   */
+  readonly onDiskChange: (listener: (code: string | undefined) => void) => void;
 }
 
 /** Files of an embedded engine. */

@@ -29,6 +29,12 @@ export interface EngineAdapter {
   readonly send: (connection: never, text: string, values: readonly QueryValue[]) => Promise<unknown[]>;
   /** Monitors a query or a transaction while it is in flight. */
   readonly monitor: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Runs a read outside of a transaction. May repeat it, or replace its error. */
+  readonly runRead: <T>(read: () => Promise<T>) => Promise<T>;
+  /** Runs a transaction, or another query that changes something. May replace its error. */
+  readonly runWrite: <T>(write: () => Promise<T>) => Promise<T>;
+  /** Returns the error to report in place of an error of the engine, or the same. */
+  readonly examine: (error: unknown) => Promise<unknown>;
   /** Called with a database error, after the query or transaction that met it has ended. */
   readonly onDatabaseError: (error: unknown) => void;
 }
@@ -72,22 +78,23 @@ export class ConnectionUsage {
  */
 export function createQueries(knex: Knex, adapter: ConnectionAdapter, prepare?: Queries["prepare"]): Queries {
   // An error inside a transaction is reported when the transaction has ended.
-  const execute = (query: Query): Promise<unknown> =>
+  const execute = (query: Query, run: EngineAdapter["runRead"]): Promise<unknown> =>
     knex.isTransaction === true
       ? executeQuery(query, adapter)
-      : reportErrors(adapter, () => executeQuery(query, adapter));
-  const rows = async <Row>(query: Query): Promise<Row[]> => rowsOf<Row>(await execute(query));
+      : reportErrors(adapter, () => run(() => executeQuery(query, adapter)));
+  const write = (query: Query): Promise<unknown> => execute(query, adapter.runWrite);
+  const read = (query: Query): Promise<unknown> => execute(query, adapter.runRead);
+  const rows = async <Row>(query: Query): Promise<Row[]> => rowsOf<Row>(await read(query));
   return {
     dialect: adapter.dialect,
-    run: (build) => execute(build(knex)),
+    run: (build) => write(build(knex)),
     async runAll(build) {
       for (const query of build(knex)) {
-        await execute(query);
+        await write(query);
       }
     },
     rows: (build) => rows(build(knex)),
-    first: async <Row>(build: (sql: Knex) => Knex.QueryBuilder) =>
-      (await execute(build(knex).first())) as Row | undefined,
+    first: async <Row>(build: (sql: Knex) => Knex.QueryBuilder) => (await read(build(knex).first())) as Row | undefined,
     prepare:
       prepare ??
       (<Row>(text: string, _?: QueryQueue): PreparedQuery<Row> =>
@@ -126,7 +133,7 @@ export async function runTransaction<T>(
   adapter: ConnectionAdapter,
   work: (db: DatabaseTransaction) => Promise<T>,
 ): Promise<T> {
-  return await reportErrors(adapter, () => runClassified(knex, adapter, work));
+  return await reportErrors(adapter, () => adapter.runWrite(() => runClassified(knex, adapter, work)));
 }
 
 /** Runs a transaction, and classifies an error by the stage in which it occurred. */

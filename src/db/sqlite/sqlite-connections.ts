@@ -5,6 +5,7 @@ import { lazyRequire } from "../../base/async/lazy-require.js";
 import { type DatabaseErrorKind, isDatabaseError, markDatabaseError } from "../../base/errors/database-error-kind.js";
 import { DatabaseError, type PreparedQuery, type QueryValue } from "../queries/database.js";
 import type { LivenessMonitor } from "../queries/liveness.js";
+import type { DiskCheck } from "./disk-check.js";
 
 const load = lazyRequire<typeof Sqlite3>("sqlite3");
 
@@ -26,6 +27,7 @@ interface ReaderOptions {
   /** Bytes of the file that are memory-mapped. */
   readonly mmapBytes: number;
   readonly liveness: LivenessMonitor;
+  readonly disk: Pick<DiskCheck, "runRead">;
 }
 
 /** Creates read-only connections for prepared queries. knex would compile a query on each call. */
@@ -45,7 +47,7 @@ export function createReaders(options: ReaderOptions, count: number) {
 }
 
 /** Creates a read-only connection that opens on first use. After an error, the next query tries again. */
-export function createReader({ path, mmapBytes, liveness }: ReaderOptions) {
+export function createReader({ path, mmapBytes, liveness, disk }: ReaderOptions) {
   let connection: Promise<SqliteConnection> | undefined;
   let pending = 0;
 
@@ -56,19 +58,23 @@ export function createReader({ path, mmapBytes, liveness }: ReaderOptions) {
     return opened;
   }
 
+  async function send<Row>(text: string, values: readonly QueryValue[]): Promise<Row[]> {
+    connection ??= open().catch((error: unknown) => {
+      connection = undefined;
+      throw error;
+    });
+    const opened = await connection;
+    const found = toPromise<Row[]>((done) => opened.all(text, values, done));
+    return await liveness.track(found, (error) => !isDatabaseError(error));
+  }
+
   return {
     /** Returns the number of queries in flight. */
     pending: () => pending,
     async all<Row>(text: string, values: readonly QueryValue[]): Promise<Row[]> {
       pending++;
       try {
-        connection ??= open().catch((error: unknown) => {
-          connection = undefined;
-          throw error;
-        });
-        const opened = await connection;
-        const found = toPromise<Row[]>((done) => opened.all(text, values, done));
-        return await liveness.track(found, (error) => !isDatabaseError(error));
+        return await disk.runRead(() => send<Row>(text, values));
       } finally {
         pending--;
       }

@@ -9,6 +9,7 @@ import { type ConnectionPools, openConnectionPools } from "../queries/connection
 import { type DatabaseFiles, DatabaseError, temporaryError } from "../queries/database.js";
 import { dialects } from "../queries/dialects.js";
 import { LivenessMonitor } from "../queries/liveness.js";
+import { createDiskCheck, type DiskCheck } from "./disk-check.js";
 import {
   busyTimeout,
   cacheStatements,
@@ -40,31 +41,34 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
   // SQLite creates the -wal and -shm files with the mode of this file.
   await ensurePrivateFile(path);
   await Promise.all(["-wal", "-shm"].map((suffix) => makeFilePrivate(`${path}${suffix}`)));
-  await checkUnlocked(path);
+  const disk = createDiskCheck(path);
   const liveness = new LivenessMonitor();
   const queues = {
-    point: createReaders({ path, mmapBytes: mappedBytes, liveness }, 1),
-    list: createReaders({ path, mmapBytes: 0, liveness }, listReaders),
+    point: createReaders({ path, mmapBytes: mappedBytes, liveness, disk }, 1),
+    list: createReaders({ path, mmapBytes: 0, liveness, disk }, listReaders),
   };
-  const connections = await openConnectionPools({
-    ...commonDeps(path),
-    liveness,
-    settings: {
-      ...settings,
-      connection: { filename: path },
-      pool: {
-        ...settings.pool,
-        afterCreate: (
-          connection: SqliteConnection,
-          done: (error: Error | null, connection: SqliteConnection) => void,
-        ) => {
-          cacheStatements(connection);
-          connection.exec(pragmas.join(";"), (error) => done(error, connection));
+  const connections = await orClose(disk, async () => {
+    await checkUnlocked(path, disk);
+    return await openConnectionPools({
+      ...commonDeps(path, disk),
+      liveness,
+      settings: {
+        ...settings,
+        connection: { filename: path },
+        pool: {
+          ...settings.pool,
+          afterCreate: (
+            connection: SqliteConnection,
+            done: (error: Error | null, connection: SqliteConnection) => void,
+          ) => {
+            cacheStatements(connection);
+            connection.exec(pragmas.join(";"), (error) => done(error, connection));
+          },
         },
       },
-    },
-    readers,
-    prepare: (text, queue = "point") => queues[queue].prepare(text),
+      readers,
+      prepare: (text, queue = "point") => queues[queue].prepare(text),
+    });
   });
   return {
     ...connections,
@@ -73,12 +77,23 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
       // access.
       await Promise.all([queues.point.close(), queues.list.close()]);
       await connections.close();
+      await disk.close();
     },
   };
 }
 
+/** Opens connections. Closes the disk check if this fails. */
+async function orClose(disk: DiskCheck, open: () => Promise<ConnectionPools>): Promise<ConnectionPools> {
+  try {
+    return await open();
+  } catch (error) {
+    await disk.close();
+    throw error;
+  }
+}
+
 /** @throws DatabaseError if another process holds the write lock, such as a backup or an open SQLite shell. */
-async function checkUnlocked(path: string): Promise<void> {
+async function checkUnlocked(path: string, disk: DiskCheck): Promise<void> {
   try {
     const connection = await connect(path);
     try {
@@ -87,7 +102,7 @@ async function checkUnlocked(path: string): Promise<void> {
       await toPromise((done) => connection.close(done));
     }
   } catch (error) {
-    throw explainSqlite(path, error);
+    throw explainSqlite(path, await disk.examine(error));
   }
 }
 
@@ -123,38 +138,47 @@ export async function openSqliteForReading(path: string): Promise<ConnectionPool
     throw new DatabaseError(`There is no database at ${path}; give the node's --data-dir, or its --database.`);
   }
   driver();
+  const disk = createDiskCheck(path);
   const liveness = new LivenessMonitor();
-  const reader = createReaders({ path, mmapBytes: 0, liveness }, 1);
-  const connections = await openConnectionPools({
-    ...commonDeps(path),
-    liveness,
-    // The query builder adds flags for writing; the mode in the URI overrides them.
-    settings: { ...settings, connection: { filename: `${pathToFileURL(path).href}?mode=ro`, flags: ["OPEN_URI"] } },
-    readers: 1,
-    prepare: (text) => reader.prepare(text),
-  });
+  const reader = createReaders({ path, mmapBytes: 0, liveness, disk }, 1);
+  const connections = await orClose(disk, () =>
+    openConnectionPools({
+      ...commonDeps(path, disk),
+      liveness,
+      // The query builder adds flags for writing; the mode in the URI overrides them.
+      settings: { ...settings, connection: { filename: `${pathToFileURL(path).href}?mode=ro`, flags: ["OPEN_URI"] } },
+      readers: 1,
+      prepare: (text) => reader.prepare(text),
+    }),
+  );
   return {
     ...connections,
     async close() {
       await Promise.all([reader.close(), connections.close()]);
+      await disk.close();
     },
   };
 }
 
 const settings = { client: "sqlite3", useNullAsDefault: true, pool: { idleTimeoutMillis: 3_600_000 } };
 
-function commonDeps(path: string) {
+function commonDeps(path: string, disk: DiskCheck) {
   return {
     adapter: {
       ...{ dialect: dialects.sqlite, errorKindOf, send },
+      ...disk,
       monitor: <T>(work: () => Promise<T>) => work(),
       onDatabaseError: () => undefined,
     },
     probeQuery: "SELECT 1 FROM sqlite_master LIMIT 1",
     explain: (error: unknown) => explainSqlite(path, error),
-    inspect: (depth?: "full" | "quick") => inspect(path, depth),
+    inspect: (depth?: "full" | "quick") => inspect(path, disk, depth),
+    onDiskChange: disk.onChange,
   };
 }
+
+/** Matches the messages of SQLite about pages that it could not read. */
+const unreadPage = /error code=|failed to get page/;
 
 /** Limit on messages that SQLite returns about a corrupt file. */
 const maxInspected = 20;
@@ -163,12 +187,21 @@ const maxInspected = 20;
  * Checks all pages over a separate connection and returns messages about corruption. A full check also compares the
  * indexes with their tables.
  */
-async function inspect(path: string, depth: "full" | "quick" = "full"): Promise<string[]> {
-  const reader = createReader({ path, mmapBytes: 0, liveness: new LivenessMonitor() });
+async function inspect(path: string, disk: DiskCheck, depth: "full" | "quick" = "full"): Promise<string[]> {
+  const reader = createReader({ path, mmapBytes: 0, liveness: new LivenessMonitor(), disk });
+  const check = depth === "quick" ? "quick_check" : "integrity_check";
+  let isRepeated = false;
   try {
-    const check = depth === "quick" ? "quick_check" : "integrity_check";
-    const rows = await reader.all<Readonly<Record<typeof check, string>>>(`PRAGMA ${check}(${maxInspected})`, []);
-    return rows.map(({ [check]: text }) => text).filter((text) => text !== "ok");
+    return await disk.runRead(async () => {
+      const rows = await reader.all<Readonly<Record<typeof check, string>>>(`PRAGMA ${check}(${maxInspected})`, []);
+      const found = rows.map(({ [check]: text }) => text).filter((text) => text !== "ok");
+      // The first time, a page that could not be read is an error, which is examined.
+      if (!isRepeated && found.some((text) => unreadPage.test(text))) {
+        isRepeated = true;
+        throw Object.assign(new Error(found[0]), { code: "SQLITE_IOERR" });
+      }
+      return found;
+    });
   } finally {
     await reader.close();
   }
@@ -176,6 +209,9 @@ async function inspect(path: string, depth: "full" | "quick" = "full"): Promise<
 
 /** Returns the error for the operator for a file that cannot be used, with the reason and the remedy. */
 export function explainSqlite(path: string, error: unknown): DatabaseError {
+  if (error instanceof DatabaseError) {
+    return error;
+  }
   const { code, message } = error as NodeJS.ErrnoException;
   switch (code) {
     case "SQLITE_NOTADB":

@@ -240,6 +240,8 @@ function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? "no connection";
 }
 
+export const describeDisk = (code: string): string => `The disk of the database cannot be read (${code}).`;
+
 /** Combines the reports of the boot, the database and the external consensus process into the health of the chain. */
 export function watchChainHealth({
   subsystems,
@@ -252,6 +254,12 @@ export function watchChainHealth({
       log.info({ subsystem: "chain" }, "The database accepts writes again");
     }
     shared.report("database", problem && `The database accepts no writes (${problem}).`);
+  });
+  bus.on("diskChanged", ({ part, problem }) => {
+    if (problem === undefined) {
+      log.info({ subsystem: "chain" }, "The disk of the database can be read again");
+    }
+    shared.report(`disk of the ${part}`, problem && describeDisk(problem));
   });
   bus.on("corruptionChanged", ({ message }) => {
     if (message === undefined) {

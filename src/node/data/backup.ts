@@ -10,6 +10,7 @@ import { z } from "zod";
 import { hex32 } from "../../base/crypto/hash.js";
 import { loadNodeKey, nodeKeyPath } from "../../base/crypto/node-key.js";
 import { createPrivateDirectory, writeNewFile } from "../../base/files/private-files.js";
+import { readFailureOf } from "../../base/errors/read-failure.js";
 import { StartError } from "../../base/errors/start-error.js";
 import { syncDirectory } from "../../base/files/sync-path.js";
 import { version } from "../../base/version.js";
@@ -64,7 +65,11 @@ export type BackupManifest = z.infer<typeof manifest>;
  */
 export async function readManifest(folder: string): Promise<BackupManifest> {
   const path = join(folder, backupNames.manifest);
-  const text = await readFile(path, "utf8").catch(() => {
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    const failure = readFailureOf(error);
+    if (failure !== undefined) {
+      throw new StartError(`The file ${path} cannot be read (${failure}); check its disk.`);
+    }
     throw new StartError(
       `There is no complete backup at ${folder}: ${backupNames.manifest} is missing, which is written last.`,
     );

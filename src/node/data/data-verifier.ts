@@ -28,7 +28,7 @@ export type DataVerifier = ReturnType<typeof startDataVerifier>;
 
 /** Starts the repeated verification, which waits while a snapshot sync is running. */
 export function startDataVerifier(
-  { corruption, log, onShutdown }: Pick<NodeCore, "corruption" | "log" | "onShutdown">,
+  { bus, corruption, log, onShutdown }: Pick<NodeCore, "bus" | "corruption" | "log" | "onShutdown">,
   deps: VerifyDataDeps & { readonly syncStatus: Pick<SnapshotSyncStatus, "isRunning"> },
 ) {
   const { syncStatus } = deps;
@@ -38,6 +38,9 @@ export function startDataVerifier(
   let [blocksDone, blocksTotal] = [0, 0];
   let completedMs: number | undefined;
   let reportedFindings: number | undefined;
+  /** True if the disk was unreadable since the latest scan began, which may have hidden or withdrawn findings. */
+  let wasUnreadable = false;
+  bus.on("diskChanged", () => (wasUnreadable = true));
 
   /** Runs a verification with pauses. Returns the names of the corrupt items. */
   async function scan(verification: Verification, ratio: number): Promise<Set<string>> {
@@ -88,6 +91,7 @@ export function startDataVerifier(
           await scan(verifyLatest(deps, latestBlocks), latestPauseRatio);
         }
         isFirst = false;
+        wasUnreadable = false;
         await scanAll();
       } catch (error) {
         signal.throwIfAborted();
@@ -96,7 +100,9 @@ export function startDataVerifier(
       }
       const untilMs = performance.now() + pauseMs;
       await wait(nextCheckAfterMs);
-      await waitWhile(() => corruption.corruptItems().size === 0 && performance.now() < untilMs, wait);
+      const isScanDue = (): boolean =>
+        wasUnreadable || corruption.corruptItems().size > 0 || performance.now() >= untilMs;
+      await waitWhile(() => !isScanDue(), wait);
     }
   }
 

@@ -4,6 +4,7 @@ import { copyFile, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { loadNodeKey } from "../../base/crypto/node-key.js";
 import { ensurePrivateDirectory, createPrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
+import { readFailureOf } from "../../base/errors/read-failure.js";
 import { StartError } from "../../base/errors/start-error.js";
 import { syncDirectory } from "../../base/files/sync-path.js";
 import type { Finding, Verification } from "../../base/errors/verification.js";
@@ -79,8 +80,13 @@ async function copyFiles(
   for (const [i, { name, sizeBytes, sha256 }] of files.entries()) {
     onCopied(i, files.length);
     await copyPrivately(join(folder, name), join(staging, name)).catch(async (error: unknown) => {
-      await describeFile(folder, name).catch(() => {
-        throw new StartError(`The backup is corrupt: the file ${name} cannot be read. Use another backup.`);
+      await describeFile(folder, name).catch((unreadable: unknown) => {
+        const failure = readFailureOf(unreadable);
+        throw new StartError(
+          failure === undefined
+            ? `The backup is corrupt: the file ${name} is missing. Use another backup.`
+            : `The file ${name} of the backup cannot be read (${failure}); check its disk, or use another backup.`,
+        );
       });
       throw new StartError(
         `The file ${name} cannot be written to ${dirname(staging)} (${(error as NodeJS.ErrnoException).code}); free disk space there, or give another --data-dir.`,

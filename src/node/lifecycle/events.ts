@@ -23,6 +23,11 @@ export interface NodeEvents {
    * fail; undefined once they succeed. Published by the chain.
    */
   readonly writesChanged: { readonly problem: string | undefined };
+  /**
+   * Change of the disk of a part of the database. `problem` is the error code of the system while the disk cannot be
+   * read; undefined once it can.
+   */
+  readonly diskChanged: { readonly part: "chain" | "mempool"; readonly problem: string | undefined };
   /** Message about all known corruption in the database; undefined once none is left. */
   readonly corruptionChanged: { readonly message: string | undefined };
   /** State report of the external consensus process, with its error if it failed. Published by the control service. */

@@ -27,7 +27,7 @@ const countMaxAgeMs = 900;
 const countTimeoutMs = 1_000;
 
 /** Matches problems that mean that the database does not respond: no connection, a lost connection, or a timeout. */
-const noResponse = /^(E[A-Z]+|08...|57P..|no response .*|no connection)$/;
+const noResponse = /^(E(?!IO$)[A-Z]+|08...|57P..|no response .*|no connection)$/;
 
 /** Describes a problem of database reads: an error code, or a short text. */
 function describeReads(problem: string): string {

@@ -43,6 +43,10 @@ interface WorkerVitals {
   readonly overload: string | undefined;
 }
 
+const workerProblems = ["stored data", "disk of the chain", "disk of the mempool"] as const;
+
+type WorkerProblem = (typeof workerProblems)[number];
+
 /** Functions of a node that a worker calls. */
 export interface NodeHandlers extends Forwarding {
   readonly notifications: {
@@ -53,8 +57,8 @@ export interface NodeHandlers extends Forwarding {
       readonly fields: object;
       readonly message: string;
     }): void;
-    /** Reports the corruption that the worker has found in the database; undefined once none is left. */
-    corruption(message: string | undefined): void;
+    /** Reports a problem that the worker has with the database; without a message, its end. */
+    problem(problem: { readonly subject: WorkerProblem; readonly message: string | undefined }): void;
     uncaught(error: { readonly kind: Parameters<ProcessErrors["count"]>[0]; readonly message: string }): void;
   };
 }
@@ -146,7 +150,7 @@ export function createNodeWorkers(
           show();
         },
         log: ({ level, fields, message }) => log[level]({ ...fields, worker: self().name }, message),
-        corruption: (message) => chainHealth.report(`stored data, read by worker ${self().name}`, message),
+        problem: ({ subject, message }) => chainHealth.report(`${subject}, read by worker ${self().name}`, message),
         uncaught: ({ kind, message }) => core.processErrors.count(kind, new Error(message)),
       },
     });
@@ -169,7 +173,9 @@ export function createNodeWorkers(
         sharing.leave(members.get(worker)!);
         members.delete(worker);
         vitals.delete(worker.name);
-        chainHealth.report(`stored data, read by worker ${worker.name}`, undefined);
+        for (const subject of workerProblems) {
+          chainHealth.report(`${subject}, read by worker ${worker.name}`, undefined);
+        }
       },
       onState({ running }, problem) {
         // During the boot, the boot itself sets the status.

@@ -189,7 +189,7 @@ test.serial("restore rejects a backup with any changed or missing file, and leav
       (at) => corrupt(join(at, name)),
       new RegExp(`^The backup is corrupt: the file ${name} does not match its hash`),
     );
-    await rejects((at) => rm(join(at, name)), new RegExp(`the file ${name} cannot be read`));
+    await rejects((at) => rm(join(at, name)), new RegExp(`the file ${name} is missing`));
   }
   await rejects((at) => rm(join(at, "backup.json")), /There is no complete backup at .*: backup\.json is missing/);
   const edit = (from: RegExp | string, to: string) => async (at: string) => {

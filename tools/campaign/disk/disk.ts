@@ -1,6 +1,6 @@
 /**
- * Intercepts the disk writes of a node by a preloaded library. The library records writes that are not synced, and can
- * simulate a full disk.
+ * Intercepts the disk access of a node by a preloaded library. The library records writes that are not synced, and can
+ * simulate a full disk, or one that cannot be read.
  */
 import { access, mkdir, open, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -11,6 +11,11 @@ import { succeeds, whyNot } from "../../../test/helpers/process/programs.js";
 export type Fullness = "room" | "full" | "full in place";
 
 const flags: Readonly<Record<Fullness, string>> = { room: "0", full: "1", "full in place": "2" };
+
+/** Reads that fail with EIO: none (`readable`), all (`unreadable`), or only the next one (`unreadable once`). */
+export type Readability = "readable" | "unreadable" | "unreadable once";
+
+const readFlags: Readonly<Record<Readability, string>> = { readable: "0", unreadable: "1", "unreadable once": "2" };
 
 /** Disks of the nodes. */
 export type Disk = ReturnType<typeof interceptDisks>;
@@ -23,22 +28,25 @@ export function interceptDisks(directory: string, isEnabled: boolean) {
   const library = join(directory, "watched-disk.so");
   const unavailableReason = isEnabled ? compile(library) : "it is for files of SQLite";
   const flagOf = (home: string): string => join(directoryOf(home), "full");
+  const setFlag = async (home: string, flag: string, position: number): Promise<void> => {
+    // The node has mapped the file into memory, so write in place.
+    const file = await open(flagOf(home), "r+");
+    await file.write(flag, position);
+    await file.close();
+  };
   return {
     /** Reason if writes are not intercepted. */
     unavailableReason,
     /** Returns the environment variables for the node of this directory. */
     async environmentOf(home: string): Promise<Record<string, string>> {
       await mkdir(directoryOf(home), { recursive: true });
-      await writeFile(flagOf(home), "0");
+      await writeFile(flagOf(home), "00");
       return unavailableReason === undefined ? { LD_PRELOAD: library, CAMPAIGN_DISK: directoryOf(home) } : {};
     },
     /** Fills the disk of a node, or frees it. */
-    async setFull(home: string, fullness: Fullness): Promise<void> {
-      // The node has mapped the file into memory, so write in place.
-      const file = await open(flagOf(home), "r+");
-      await file.write(flags[fullness], 0);
-      await file.close();
-    },
+    setFull: (home: string, fullness: Fullness): Promise<void> => setFlag(home, flags[fullness], 0),
+    /** Makes reads of the database files of a node fail, or succeed again. */
+    setReadable: (home: string, readability: Readability): Promise<void> => setFlag(home, readFlags[readability], 1),
     /**
      * Undoes writes that were not synced when the node was killed: all of them, or a random part, because a disk may have
      * written some. Returns the number of undone writes.

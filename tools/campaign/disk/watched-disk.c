@@ -4,7 +4,8 @@
  * was last synced, with what was there before, so that a power cut can be acted out: the process is killed, and what was
  * not synced is taken back, all of it or some. And while the first byte of $CAMPAIGN_DISK/full is 1, the disk is full: a
  * write that makes a file of the database longer fails with ENOSPC; while it is 2, every write does, as where a file
- * system writes nothing in place.
+ * system writes nothing in place. While the second byte is 1, each read of a file of the database fails with EIO; while
+ * it is 2, only the next read does, and sets the byte back to 0.
  *
  * A record, in the byte order of the machine: kind (1 write, 2 change of length), offset, length of the file before, bytes
  * that were there before, bytes that were written, each 8 bytes; then both. It is written before what it tells of, so the
@@ -45,7 +46,7 @@ static struct {
   ino_t inode;
 } identity_of[MOST_FDS];
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static const volatile unsigned char *full;
+static volatile unsigned char *full;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static int (*real_open)(const char *, int, ...);
@@ -53,6 +54,7 @@ static int (*real_openat)(int, const char *, int, ...);
 static int (*real_close)(int);
 static ssize_t (*real_write)(int, const void *, size_t);
 static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
+static ssize_t (*real_read)(int, void *, size_t);
 static ssize_t (*real_pread)(int, void *, size_t, off_t);
 static int (*real_ftruncate)(int, off_t);
 static int (*real_fsync)(int);
@@ -65,6 +67,7 @@ static void prepare(void) {
   real_close = dlsym(RTLD_NEXT, "close");
   real_write = dlsym(RTLD_NEXT, "write");
   real_pwrite = dlsym(RTLD_NEXT, "pwrite64");
+  real_read = dlsym(RTLD_NEXT, "read");
   real_pread = dlsym(RTLD_NEXT, "pread64");
   real_ftruncate = dlsym(RTLD_NEXT, "ftruncate64");
   real_fsync = dlsym(RTLD_NEXT, "fsync");
@@ -73,9 +76,9 @@ static void prepare(void) {
   const char *dir = getenv("CAMPAIGN_DISK");
   char path[PATH_MAX];
   if (dir != NULL && snprintf(path, sizeof path, "%s/full", dir) < (int)sizeof path) {
-    int fd = real_open(path, O_RDONLY | O_CLOEXEC);
+    int fd = real_open(path, O_RDWR | O_CLOEXEC);
     if (fd >= 0) {
-      void *map = mmap(NULL, 1, PROT_READ, MAP_SHARED, fd, 0);
+      void *map = mmap(NULL, 2, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
       full = map == MAP_FAILED ? NULL : map;
       real_close(fd);
     }
@@ -264,6 +267,29 @@ int ftruncate(int fd, off_t length) {
   return result;
 }
 int ftruncate64(int fd, off_t length) { return ftruncate(fd, length); }
+
+/* Whether a read of this descriptor fails. */
+static int is_unreadable(int fd) {
+  if (full == NULL || full[1] == '0' || watched(fd) == NULL) {
+    return 0;
+  }
+  if (full[1] == '2') {
+    full[1] = '0';
+  }
+  errno = EIO;
+  return 1;
+}
+
+ssize_t pread(int fd, void *bytes, size_t length, off_t offset) {
+  ready();
+  return is_unreadable(fd) ? -1 : real_pread(fd, bytes, length, offset);
+}
+ssize_t pread64(int fd, void *bytes, size_t length, off_t offset) { return pread(fd, bytes, length, offset); }
+
+ssize_t read(int fd, void *bytes, size_t length) {
+  ready();
+  return is_unreadable(fd) ? -1 : real_read(fd, bytes, length);
+}
 
 static int sync_by(int (*real)(int), int fd) {
   struct file *file = watched(fd);
