@@ -4,6 +4,8 @@ import { operatorErrorFor } from "../base/errors/database-error-kind.js";
 import { InputError } from "../base/errors/start-error.js";
 import { optionsByKey } from "../config/options.js";
 import { readEnvironment, rejectUnknownVariables } from "../config/variables.js";
+import { checkDescriptors } from "../node/lifecycle/descriptors.js";
+import { longRunning } from "./commands.js";
 import { createProgram } from "./program.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
 import { commandVariables } from "./usage/flags.js";
@@ -18,6 +20,10 @@ export async function run(args: readonly string[]): Promise<number> {
     // The program itself has no options with a value, so the first argument other than an option is a command.
     const [first, second] = args.filter((arg) => !arg.startsWith("-"));
     const requested = first === "help" ? second : first;
+    if (longRunning[first ?? ""] === "server") {
+      // Before the modules of the node are loaded, which needs many files at once.
+      checkDescriptors();
+    }
     const program = await createProgram((name) => name === requested);
     program.hook("preAction", () => rejectUnknownVariables(readEnvironment(), commandVariables));
     if (args.length === 0) {

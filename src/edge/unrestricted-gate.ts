@@ -1,20 +1,24 @@
 /** Gates of ports without client addresses to limit: they count connections and unanswered requests, and admit all. */
 import type { Arrival, Gate, Permit } from "../rpc/gate.js";
 import { UsageTracker } from "./address-usage.js";
-import { type ConnectionLimits, createConnectionLimit, defaultBacklog } from "./connection-limit.js";
+import { createConnectionLimit, defaultBacklog } from "./connection-limit.js";
 
-/** Limits of a port that a few programs of the operator use. */
-const smallPort: ConnectionLimits = { total: 1_000, perAddress: 1_000, backlog: defaultBacklog };
+/** Limit on the connections of a port that a few programs of the operator use. */
+const defaultTotal = 1_000;
 
 /**
  * Creates the gate of a port for trusted callers. It has no limits on requests, statistics or log.
  *
  * @param check throws an RpcError to reject a request.
  */
-export function createUnrestrictedGate(check: (arrival: Arrival) => void = () => undefined): Gate {
+export function createUnrestrictedGate(
+  check: (arrival: Arrival) => void = () => undefined,
+  maxConnections = Infinity,
+): Gate {
   const ignore = (): void => undefined;
+  const total = Math.min(defaultTotal, maxConnections);
   const connections = createConnectionLimit({
-    limits: smallPort,
+    limits: { total, perAddress: total, backlog: defaultBacklog },
     usageTracker: new UsageTracker(),
     isTrustedProxy: () => false,
     isExempt: () => true,

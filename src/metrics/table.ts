@@ -30,6 +30,7 @@ export interface Sources {
     stats(): Counts<
       "activeRequests" | "openStreams" | "openConnections" | "unansweredRequests" | "reservedBytes" | "blockedIps"
     >;
+    readonly maxConnections: number;
   };
   /** Worker processes; undefined if the main process serves the port itself. */
   readonly workers:
@@ -227,6 +228,11 @@ export const nodeMetrics: readonly Metric<Sources & ScrapeErrors>[] = [
     "gatehouse_open_connections",
     "Open connections of the RPC and MCP ports.",
     ({ edge }) => edge.stats().openConnections,
+  ),
+  gauge(
+    "gatehouse_max_connections",
+    "Limit on the open connections, by the limit on open files.",
+    ({ edge }) => edge.maxConnections,
   ),
   gauge(
     "gatehouse_held_bytes",

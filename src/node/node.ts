@@ -12,6 +12,7 @@ import { commentError } from "../rpc/describe/comments.js";
 import { bootNode, type Booted } from "./boot.js";
 import { bootSteps, createBootSteps } from "./lifecycle/boot-steps.js";
 import { countWorkers, createNodeCore, type NodeCore } from "./lifecycle/core.js";
+import { checkDescriptors } from "./lifecycle/descriptors.js";
 
 export type RunningNode = Readonly<ReturnType<typeof describeNode>>;
 
@@ -56,6 +57,7 @@ export async function startNode(
     acquiredLease,
   }: StartOptions,
 ): Promise<RunningNode> {
+  checkDescriptors();
   const stepCount = Object.keys(bootSteps).length;
   const core = createNodeCore({ config, processErrors, overload, stateHeadEveryMs, wake }, stepCount);
   const { lifecycle, shutdownHooks } = core;

@@ -80,7 +80,8 @@ async function startWorker(
     ? (await import("../metrics/metrics.js")).createRequestCounter(nodeMetrics)
     : undefined;
   let traces: Traces | undefined;
-  const edge = createPublicEdge(core, { facts, requests, traces: () => traces }, limitsOf(core, countWorkers(config)));
+  const limits = limitsOf(core, core.connections.public, countWorkers(config));
+  const edge = createPublicEdge(core, { facts, requests, traces: () => traces }, limits);
   const forward: Forward = {
     unary: (call, signal) => channel.call("rpc", call, signal),
     stream: (call, signal) => channel.stream("rpc", call, signal),

@@ -15,6 +15,7 @@ import { createSubsystems, type SubsystemName, type SubsystemState } from "../..
 import { createNodeClock } from "./clock.js";
 import { createBus, type NodeEvents } from "./events.js";
 import { createLifecycle, createShutdownHooks } from "./lifecycle.js";
+import { divideDescriptors } from "./descriptors.js";
 import { divideMemory, findMemory } from "./memory-budget.js";
 
 interface CoreOptions {
@@ -66,6 +67,8 @@ export function createNodeCore(options: CoreOptions, steps: number, logging?: Lo
     progress: createBootProgress(steps, subsystems),
     /** Limits on memory use of this process. Each worker may use as much memory as the node's own process. */
     memory: divideMemory(findMemory(config.memoryMib, countWorkers(config) + 1)),
+    /** Limits on the connections of the ports of this process, by its limit on open files. */
+    connections: divideDescriptors(),
     bus,
     corruption,
     lifecycle: createLifecycle(),

@@ -18,6 +18,7 @@ import { RpcError } from "../../rpc/errors.js";
 import type { ServedMethod } from "../../rpc/service.js";
 import type { NodeChain } from "../chain/chain.js";
 import { countWorkers, type NodeCore } from "../lifecycle/core.js";
+import { howToRaise, neededDescriptors } from "../lifecycle/descriptors.js";
 import type { NodeHealth } from "./health.js";
 import type { NodeNetwork } from "../network/network.js";
 import type { PublicFacts } from "./public-facts.js";
@@ -35,7 +36,7 @@ interface ObservedDeps extends Pick<NodeChain, "chain" | "pool" | "data"> {
 export async function createNodeEdge(
   core: Pick<
     NodeCore,
-    "bus" | "config" | "log" | "logLines" | "memory" | "onShutdown" | "overload" | "subsystems" | "warn"
+    "bus" | "config" | "connections" | "log" | "logLines" | "memory" | "onShutdown" | "overload" | "subsystems" | "warn"
   >,
   deps: {
     readonly facts: PublicFacts;
@@ -46,6 +47,15 @@ export async function createNodeEdge(
 ) {
   const { config, log, warn } = core;
   const { workers } = deps;
+  const processes = countWorkers(config) || 1;
+  const maxConnections = Math.min(defaultConnections.total, core.connections.public * processes);
+  if (maxConnections < defaultConnections.total) {
+    const needed = neededDescriptors(Math.ceil(defaultConnections.total / processes));
+    warn(
+      "rpc",
+      `The public port accepts at most ${maxConnections} connections instead of ${defaultConnections.total}, because of the limit on open files. Raise it to ${needed}: ${howToRaise}.`,
+    );
+  }
   let observed: ObservedDeps | undefined;
   let traces: Traces | undefined;
   /** Returns the usage of this process and of all workers. */
@@ -64,13 +74,15 @@ export async function createNodeEdge(
           // The metrics port is bound only after the boot has called `observe`.
           const { data, pool, ...parts } = observed!;
           const { mempool } = pool;
-          return { ...deps, ...data, ...parts, mempool, edge: { stats: () => stats }, logLines: core.logLines, health };
+          const edge = { stats: () => stats, maxConnections };
+          return { ...deps, ...data, ...parts, mempool, edge, logLines: core.logLines, health };
         },
         (metric, error) => throttle.failed(error, { metric }),
         () => workers?.requests() ?? Promise.resolve([]),
       )
     : undefined;
-  const edge = createPublicEdge(core, { ...deps, requests: metrics, traces: () => traces }, limitsOf(core));
+  const limits = limitsOf(core, core.connections.public);
+  const edge = createPublicEdge(core, { ...deps, requests: metrics, traces: () => traces }, limits);
   workers?.shareUsage(edge);
   showOverload(core, () => edge.overload() ?? workers?.overload());
   if (config.identityMode === "trusted-header") {
@@ -211,8 +223,10 @@ function createBlockHeaders(chain: Pick<Chain, "head">): (method: ServedMethod) 
 }
 
 /**
- * Returns the concurrency limits, in total and for each address.
+ * Returns the concurrency limits, in total and for each address. With few descriptors, an address may have half of the
+ * connections.
  *
+ * @param maxConnections limit on connections by the descriptors of this process.
  * @param processes number of processes that serve the port. Each gets its part of the totals; the limits for an
  *   address are not divided.
  */
@@ -222,6 +236,7 @@ export function limitsOf(
     memory,
     overload = defaultOverload,
   }: Pick<NodeCore, "config" | "memory" | "overload">,
+  maxConnections: number,
   processes = 1,
 ): Required<Pick<EdgeSettings, "overload" | "connections" | "streams" | "bytes">> {
   const partOf = (total: number): number => Math.ceil(total / processes);
@@ -229,8 +244,8 @@ export function limitsOf(
     bytes: memory.exchanges,
     overload: { ...overload, maxInFlight: partOf(overload.maxInFlight) },
     connections: {
-      total: partOf(defaultConnections.total),
-      perAddress: connectionsPerAddress || Infinity,
+      total: Math.min(partOf(defaultConnections.total), maxConnections),
+      perAddress: Math.min(connectionsPerAddress || Infinity, Math.floor(maxConnections / 2)),
       backlog: memory.backlog,
     },
     streams: { total: partOf(defaultStreams.total), perAddress: streamsPerAddress || Infinity },

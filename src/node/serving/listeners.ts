@@ -117,14 +117,14 @@ export function drainedOnce(listener: RpcListener): RpcListener {
 }
 
 export async function openMetricsPort(
-  core: Pick<NodeCore, "config" | "lifecycle" | "log" | "onShutdown" | "subsystems" | "warn">,
+  core: Pick<NodeCore, "config" | "connections" | "lifecycle" | "log" | "onShutdown" | "subsystems" | "warn">,
   metrics: Metrics,
 ): Promise<void> {
   const page = createMetricsPage(metrics, (error) =>
     core.log.error({ subsystem: "metrics", err: error }, "The metrics could not be collected"),
   );
   const port = createHttp1Port(
-    { gate: createUnrestrictedGate(), nextRequestId: createRequestIds() },
+    { gate: createUnrestrictedGate(undefined, core.connections.small), nextRequestId: createRequestIds() },
     ({ request, response }) => page(request, response),
   );
   await openPort(core, "metrics", port, core.config.metricsPort, "--metrics-port");
@@ -144,7 +144,8 @@ export async function openMcpPort(
 export async function openInternalPort(
   core: Pick<
     NodeCore,
-    "config" | "lifecycle" | "memory" | "onInternalError" | "onShutdown" | "overload" | "subsystems" | "warn"
+    | ("config" | "connections" | "lifecycle" | "memory" | "onInternalError")
+    | ("onShutdown" | "overload" | "subsystems" | "warn")
   >,
   services: readonly ServedService[],
   key: NodeKey,
@@ -158,7 +159,7 @@ export async function openInternalPort(
     network: genesis?.hash,
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
-    ...limitsOf(core),
+    ...limitsOf(core, core.connections.internal),
     onAccess: () => undefined,
     onUntrustedForwarding: () => undefined,
   });
