@@ -41,6 +41,11 @@ function end(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   response
-    .writeHead(status, { ...headers, "Content-Type": contentType, "Content-Length": Buffer.byteLength(body) })
+    .writeHead(status, {
+      ...headers,
+      "Content-Type": contentType,
+      "X-Content-Type-Options": "nosniff",
+      "Content-Length": Buffer.byteLength(body),
+    })
     .end(body);
 }

@@ -5,7 +5,7 @@
 import { type DescService, getOption } from "@bufbuild/protobuf";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import anyTest, { type ExecutionContext, type TestFn } from "ava";
-import { caching, Caching } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { caching, Caching, identifies_caller } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { failures, ReasonSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
@@ -44,6 +44,7 @@ const overPlainHttp = test.macro({
     t.notThrows(() => JSON.parse(text) as unknown);
     t.is(headers["content-type"], "application/json; charset=utf-8");
     t.is(headers["access-control-allow-origin"], "*");
+    t.is(headers["x-content-type-options"], "nosniff");
     t.regex(String(headers["x-request-id"]), /^[0-9a-f]{8}-[0-9a-z]+$/);
     const { "x-node-dormant": dormant } = headers as Record<string, string | undefined>;
     checkCaching(t, contractCase, { status, headers, text });
@@ -127,6 +128,29 @@ function askPlainly(nodes: ContractNodes, contractCase: ContractCase): Promise<P
 for (const contractCase of cases) {
   test.serial(overPlainHttp, contractCase);
 }
+
+test.serial("identity headers make a response private if and only if the rpc identifies its callers", async (t) => {
+  const seen = new Map<boolean, number>();
+  for (const contractCase of cases) {
+    const { node, method, path, httpMethod, caller } = contractCase;
+    const isCacheable = getOption(method, caching) !== Caching.UNSPECIFIED;
+    const anonymous = await askPlainly(t.context, { ...contractCase });
+    if (!isCacheable || httpMethod !== "GET" || caller !== undefined || anonymous.status !== 200) {
+      continue;
+    }
+    const signed = await ask(t.context[node].port, path, plainRequestOf({ ...contractCase, caller: "member" }));
+    const { etag, "cache-control": cacheControl } = signed.headers;
+    const isIdentified = getOption(method, identifies_caller);
+    if (isIdentified) {
+      t.deepEqual([cacheControl, etag], ["private, no-store", undefined], path);
+    } else {
+      const again = await ask(t.context[node].port, path, plainRequestOf(contractCase));
+      t.is(cacheControl, again.headers["cache-control"], path);
+    }
+    seen.set(isIdentified, (seen.get(isIdentified) ?? 0) + 1);
+  }
+  t.true(seen.get(true)! > 20 && seen.get(false)! > 5, JSON.stringify([...seen]));
+});
 
 test.serial("has documented examples that equal the responses of cases", async (t) => {
   const responses: CaseResponse[] = [];

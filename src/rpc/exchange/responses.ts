@@ -4,11 +4,15 @@ import { statusFields } from "../grpc-status.js";
 import type { HttpResponse, HttpResponseBody } from "./exchange.js";
 import type { RpcMedia } from "./rpc-requests.js";
 
+/** Header that keeps browsers from running text of users as another type than the response declares. */
+export const nosniff: readonly string[] = ["X-Content-Type-Options", "nosniff"];
+
 /**
  * Headers of every response, as a flat list of names and values like all header lists. Pages of every origin may read
  * public responses. The node uses no cookies.
  */
 export const corsHeaders: readonly string[] = [
+  ...nosniff,
   "Access-Control-Allow-Origin",
   "*",
   "Access-Control-Expose-Headers",
@@ -61,7 +65,7 @@ export function statusResponse(
   const fields = statusFields(failure, requestId);
   const contentType = ["Content-Type", `application/${protocol}${isText ? "-text" : ""}+${format}`];
   return protocol === "grpc"
-    ? { status: 200, headers: contentType, trailers: fields }
+    ? { status: 200, headers: [...contentType, ...nosniff], trailers: fields }
     : { status: 200, headers: [...contentType, ...corsHeaders, ...headers, ...fields, ...errorHeaders(failure)] };
 }
 

@@ -8,7 +8,7 @@ import { RpcError } from "../errors.js";
 import { shareBytes } from "../exchange/caching.js";
 import type { Exchange, Handler, HttpResponse } from "../exchange/exchange.js";
 import { paceResponse } from "../exchange/pacing.js";
-import { corsHeaders, methodNotAllowed, statusResponse } from "../exchange/responses.js";
+import { corsHeaders, methodNotAllowed, nosniff, statusResponse } from "../exchange/responses.js";
 import {
   firstPrefix,
   maxMessageBytes,
@@ -25,7 +25,7 @@ import { rejectExchange, serveExchange } from "../exchange/serve.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 
-const okHeaders = ["Content-Type", "application/grpc+proto", "grpc-accept-encoding", "identity,gzip,br"];
+const okHeaders = ["Content-Type", "application/grpc+proto", "grpc-accept-encoding", "identity,gzip,br", ...nosniff];
 const okTrailers = ["grpc-status", "0"];
 /** Frame of the trailers, which ends the body of gRPC-Web. */
 const okFrame = writeEnvelope(0x80, Buffer.from("grpc-status: 0\r\n"));

@@ -78,7 +78,7 @@ export function createPageServer(pages: Pages) {
             "Content-Security-Policy",
             `default-src 'none'; frame-ancestors 'none'; base-uri 'none'${page.policy === undefined ? "" : `; ${page.policy}`}`,
           ],
-          ...["X-Content-Type-Options", "nosniff", "Referrer-Policy", "no-referrer"],
+          ...["Referrer-Policy", "no-referrer"],
           ...corsHeaders,
           ...headers,
         ],

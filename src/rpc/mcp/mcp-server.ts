@@ -19,7 +19,7 @@ import type { DocumentInfo } from "../describe/openapi.js";
 import { RpcError } from "../errors.js";
 import type { Http1Exchange } from "../exchange/http1-exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
-import { errorResponse } from "../exchange/responses.js";
+import { errorResponse, nosniff } from "../exchange/responses.js";
 import { serveExchange } from "../exchange/serve.js";
 import { toReportedError, type ProtocolDeps } from "../gate.js";
 import type { RpcListener } from "../port/listen.js";
@@ -59,6 +59,7 @@ export function createMcpServer(deps: McpDeps): RpcListener {
           exchange.onClose(() => void session.close());
           // The SDK's types for server and transport differ in optional members.
           await session.connect(transport as Parameters<McpServer["connect"]>[0]);
+          response.setHeader(...(nosniff as [string, string]));
           await transport.handleRequest(request, response, body);
           permit.recordOutcome(failure);
           return undefined;
