@@ -62,14 +62,17 @@ export function createStorageService(
   const summaryResponse = memoize(toSummary);
 
   async function readField(address: string, name: string, call: Call): Promise<Field | undefined> {
-    const { record, field } = requireReadable(await programs.findWithField(address, name), call);
+    const { record, field } = requireReadable(await programs.findWithField(address, name, call.caller), call);
     requireObject(record);
     return field;
   }
 
   /** Reads an array field, or the chunk of it that holds the item. */
   async function readArray(address: string, name: string, index: number, call: Call): Promise<FieldPortion> {
-    const { record, field: found } = requireReadable(await programs.findWithItem(address, name, index), call);
+    const { record, field: found } = requireReadable(
+      await programs.findWithItem(address, name, index, call.caller),
+      call,
+    );
     requireObject(record);
     const field = requireField(found, name);
     if (field.type !== "array") {
@@ -114,15 +117,15 @@ export function createStorageService(
 
   return {
     async getProgram({ storageAddress }, call) {
-      return programResponse(requireReadable(await programs.findWithData(storageAddress), call));
+      return programResponse(requireReadable(await programs.findWithData(storageAddress, call.caller), call));
     },
 
     async getProgramData({ storageAddress }, call) {
-      return dataResponse(requireReadable(await programs.findWithData(storageAddress), call));
+      return dataResponse(requireReadable(await programs.findWithData(storageAddress, call.caller), call));
     },
 
     async listFields({ storageAddress }, call) {
-      const found = requireReadable(await programs.findWithData(storageAddress), call);
+      const found = requireReadable(await programs.findWithData(storageAddress, call.caller), call);
       requireObject(found.record);
       return fieldsResponse(found);
     },
@@ -155,7 +158,7 @@ export function createStorageService(
 
     async listProgramHistory({ storageAddress, pageSize = defaultPageSize, pageToken }, call) {
       const [block, position] = readPageToken("history", [pageNumber, pagePosition], pageToken) ?? [];
-      requireReadable(await programs.findWithField(storageAddress, ""), call);
+      requireReadable(await programs.findWithField(storageAddress, "", call.caller), call);
       const before = block === undefined ? undefined : { blockNumber: BigInt(block), position: Number(position) };
       const { changes, next, fromBlock } = await readHistory(storageAddress, before, pageSize, call.signal);
       return {

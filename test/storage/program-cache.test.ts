@@ -131,3 +131,50 @@ test("requests for missing fields do not fill the memory", async (t) => {
   }
   t.true(process.memoryUsage().heapUsed - before < 50 * 1024 ** 2);
 });
+
+test("a hidden program is read as often as one that does not exist, also while its owner has it cached", async (t) => {
+  const { state, programs } = createSource();
+  const queries: string[] = [];
+  const hidden = { ...record("1"), access: { ...record("1").access, mode: "owner" as const } };
+  const find = (address: string, reader: { identity: string | undefined } | undefined, what: string) => {
+    queries.push(`${what} of ${address}`);
+    const isSeen = address === "stor-hidden" && (reader === undefined || reader.identity === "0xa");
+    return Promise.resolve(
+      isSeen ? { record: hidden, data: "1", field: { type: "array" as const, value: "[1]" } } : undefined,
+    );
+  };
+  const cache = createProgramCache(
+    {
+      ...programs,
+      findWithData: (address, reader) => find(address, reader, "data"),
+      findWithField: (address, name, reader) => find(address, reader, name),
+      findWithItem: (address, name, index, reader) => find(address, reader, `${name} ${index}`),
+    },
+    48 * 1024 * 1024,
+  );
+  const readAll = async (address: string, identity: string | undefined) => {
+    queries.length = 0;
+    const found: unknown[] = [];
+    for (let i = 0; i < 3; i++) {
+      found.push(await cache.findWithData(address, { identity }));
+      found.push(await cache.findWithField(address, "a", { identity }));
+      found.push(await cache.findWithItem(address, "a", 0, { identity }));
+    }
+    return { found, queries: queries.map((query) => query.replace(address, "it")) };
+  };
+  const own = await readAll("stor-hidden", "0xa");
+  t.true(own.found.every((found) => found !== undefined));
+  t.true(own.queries.length < 9, "the owner reads from the cache");
+  for (const identity of [undefined, "0xb"]) {
+    const [ofHidden, ofAbsent] = [await readAll("stor-hidden", identity), await readAll("stor-absent", identity)];
+    t.deepEqual(ofHidden, ofAbsent);
+    t.true(ofHidden.found.every((found) => found === undefined));
+    t.is(ofHidden.queries.length, 9);
+  }
+  const [first, second] = [
+    cache.findWithField("stor-hidden", "b", { identity: "0xb" }),
+    cache.findWithField("stor-hidden", "b", { identity: "0xa" }),
+  ];
+  t.deepEqual([await first, (await second)!.record.name], [undefined, "1"], "concurrent reads are not shared");
+  t.is(state.reads, 0);
+});

@@ -69,16 +69,20 @@ export function createCorruptionMonitor(onChange: (message: string | undefined) 
      *
      * @param subject name of the item; reads under one name must read the same item.
      * @param mayLack returns true if the result may lack something. Default: true if the result is undefined.
+     * @param isIntact returns true if the result shows that the item is intact. Default: always true.
      * @throws CorruptionError if the result may lack something while another item is corrupt.
      */
     async read<T>(
       subject: string,
       read: () => Promise<T>,
       mayLack = (result: T): boolean => result === undefined,
+      isIntact = (_: T): boolean => true,
     ): Promise<T> {
       const result = await run(subject, read);
       if (items.size > 0) {
-        record(subject, undefined);
+        if (isIntact(result)) {
+          record(subject, undefined);
+        }
         if (items.size > 0 && mayLack(result)) {
           // Other items are corrupt, so a missing item may exist all the same.
           const error = new CorruptionError(

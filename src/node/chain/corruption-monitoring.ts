@@ -71,21 +71,28 @@ export function monitorStore<State>(store: ChainStore<State>, corruption: Corrup
   };
 }
 
+const isAbsent = (found: unknown): boolean => found === undefined;
+/** Returns true if a program was read. One that is hidden from its reader was not. */
+const isPresent = (found: unknown): boolean => found !== undefined;
+
 export function monitorPrograms(programs: Programs, corruption: CorruptionMonitor): Programs {
   const nameOf = (address: string, part: string): string => `the storage program ${address}${part}`;
   return {
-    findWithData: (address) => corruption.read(nameOf(address, ""), () => programs.findWithData(address)),
-    findWithField: (address, name) =>
+    findWithData: (address, reader) =>
+      corruption.read(nameOf(address, ""), () => programs.findWithData(address, reader), isAbsent, isPresent),
+    findWithField: (address, name, reader) =>
       corruption.read(
         nameOf(address, `, field ${name}`),
-        () => programs.findWithField(address, name),
+        () => programs.findWithField(address, name, reader),
         (found) => found?.field === undefined,
+        isPresent,
       ),
-    findWithItem: (address, name, index) =>
+    findWithItem: (address, name, index, reader) =>
       corruption.read(
         nameOf(address, `, item ${index} of field ${name}`),
-        () => programs.findWithItem(address, name, index),
+        () => programs.findWithItem(address, name, index, reader),
         (found) => found?.field === undefined,
+        isPresent,
       ),
     listByOwner: (...query) => corruption.read("a list of programs", () => programs.listByOwner(...query), always),
     search: (...query) => corruption.read("a search of programs", () => programs.search(...query), always),

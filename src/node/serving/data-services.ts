@@ -82,7 +82,7 @@ function createFinders({ data: { programs, tree, nullifiers }, chain, store, vie
     },
 
     async program(address, identity) {
-      const found = await programs.findWithField(address, "");
+      const found = await programs.findWithField(address, "", { identity });
       return found !== undefined && canRead(found.record.access, identity)
         ? toSummary({ ...found.record, owner: found.record.access.owner })
         : undefined;

@@ -7,7 +7,8 @@ import { LRUCache } from "lru-cache";
 import { makeImmutable } from "../../base/caches/immutable.js";
 import { AdmissionPolicy } from "../../base/caches/read-cache.js";
 import { maxTextBytes } from "../documents/document-parts.js";
-import type { FieldPortion, ProgramRecord, Programs } from "./programs.js";
+import { isHidden } from "./access.js";
+import type { FieldPortion, ProgramReader, ProgramRecord, Programs } from "./programs.js";
 
 /** Program with a part of it. */
 interface Found {
@@ -47,35 +48,46 @@ export function createProgramCache(programs: Programs, maxBytes: number) {
     return stored;
   }
 
+  /** Finds a cached part; undefined also if the program is hidden from the reader, whose read must take as long. */
+  function findCached(address: string, part: string, reader: ProgramReader | undefined): Found | undefined {
+    const cached = cache.get(address)?.parts.get(part);
+    return cached !== undefined && reader !== undefined && isHidden(cached.record.access, reader.identity)
+      ? undefined
+      : cached;
+  }
+
   async function read<T extends Found>(
     address: string,
     part: string,
+    reader: ProgramReader | undefined,
     find: () => Promise<T | undefined>,
   ): Promise<T | undefined> {
-    const cached = cache.get(address)?.parts.get(part);
+    const cached = findCached(address, part, reader);
     return cached === undefined
-      ? await admission.find(address, find, (found) => store(address, part, found), part)
+      ? await admission.find(address, find, (found) => store(address, part, found), describeRead(part, reader))
       : (cached as T);
   }
 
   return {
     ...programs,
 
-    findWithData: (address) => read(address, "data", () => programs.findWithData(address)),
+    findWithData: (address: string, reader?: ProgramReader) =>
+      read(address, "data", reader, () => programs.findWithData(address, reader)),
 
-    findWithField: (address, name) => read(address, fieldPart(name), () => programs.findWithField(address, name)),
+    findWithField: (address: string, name: string, reader?: ProgramReader) =>
+      read(address, fieldPart(name), reader, () => programs.findWithField(address, name, reader)),
 
-    async findWithItem(address, name, index) {
-      const cached = cache.get(address)?.parts.get(fieldPart(name));
+    async findWithItem(address: string, name: string, index: number, reader?: ProgramReader) {
+      const cached = findCached(address, fieldPart(name), reader);
       // In a large array, reading the chunk with the item is faster than finding the item in the full array.
       if (cached !== undefined && (cached.field?.value.length ?? 0) <= maxTextBytes) {
         return { record: cached.record, field: cached.field };
       }
       return await admission.find(
         address,
-        () => programs.findWithItem(address, name, index),
+        () => programs.findWithItem(address, name, index, reader),
         (found) => (found.field?.chunk === undefined ? store(address, fieldPart(name), found) : found),
-        `item ${index} of ${name}`,
+        describeRead(`item ${index} of ${name}`, reader),
       );
     },
 
@@ -90,6 +102,10 @@ export function createProgramCache(programs: Programs, maxBytes: number) {
     },
   } satisfies Programs & { invalidate(address?: string): void };
 }
+
+/** Describes a read that only readers who see the same programs share. */
+const describeRead = (part: string, reader: ProgramReader | undefined): string =>
+  reader === undefined ? part : `${part} for ${reader.identity ?? "anyone"}`;
 
 const fieldPart = (name: string): string => `field ${name}`;
 

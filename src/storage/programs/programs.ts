@@ -51,18 +51,31 @@ export interface ListPage {
   readonly after?: string | undefined;
 }
 
-/** Reads of stored programs. The result is undefined if the program does not exist or was deleted. */
+/**
+ * Reader for whom a program is read. A hidden program is read with the same queries, past the same caches, as one that
+ * does not exist, so that response times do not tell them apart.
+ */
+export interface ProgramReader {
+  readonly identity: string | undefined;
+}
+
+/**
+ * Reads of stored programs. The result is undefined if the program does not exist, was deleted, or is hidden from the
+ * reader. Without a reader, no program is hidden.
+ */
 export interface Programs {
-  findWithData(address: string): Promise<FullProgram | undefined>;
+  findWithData(address: string, reader?: ProgramReader): Promise<FullProgram | undefined>;
   findWithField(
     address: string,
     name: string,
+    reader?: ProgramReader,
   ): Promise<{ record: ProgramRecord; field: Field | undefined } | undefined>;
   /** Finds a program with the part of a top-level field that holds one item. */
   findWithItem(
     address: string,
     name: string,
     index: number,
+    reader?: ProgramReader,
   ): Promise<{ record: ProgramRecord; field: FieldPortion | undefined } | undefined>;
   listByOwner(owner: string, identity: string | undefined, page: ListPage): Promise<ProgramEntry[]>;
   /**

@@ -5,7 +5,8 @@
 import type { Queries } from "../../db/queries/database.js";
 import { createProgramLists } from "./program-list-store.js";
 import { type PackedField, type PackedItem, type PackedRow, prepareProgramQueries } from "./program-query-store.js";
-import type { Field, FieldPortion, Programs } from "../programs/programs.js";
+import { isHidden } from "../programs/access.js";
+import type { Field, FieldPortion, ProgramReader, Programs } from "../programs/programs.js";
 import {
   checkChunk,
   checkDocument,
@@ -26,15 +27,24 @@ import {
 export function createProgramStore(db: Queries): Programs {
   const queries = prepareProgramQueries(db);
 
-  /** @throws CorruptionError also if an index does not lead to the program's row. */
-  async function checkRow<Row extends PackedRow>(address: string, row: Row | undefined) {
-    if (row === undefined) {
-      if (await queries.isUnindexed.program(address)) {
-        throw corruptionOf(address, "row");
+  /**
+   * Returns the checked row; undefined if there is none, or if the program is hidden from the reader.
+   *
+   * @throws CorruptionError also if an index does not lead to the program's row.
+   */
+  async function checkRow<Row extends PackedRow>(address: string, row: Row | undefined, reader?: ProgramReader) {
+    if (row !== undefined) {
+      const program = checkProgram(address, parse(address, row.record, "row") as ProgramRow);
+      const record = toRecord(program);
+      if (reader === undefined || !isHidden(record.access, reader.identity)) {
+        return { row, program, record };
       }
-      return undefined;
     }
-    return { row, program: checkProgram(address, parse(address, row.record, "row") as ProgramRow) };
+    // Also for a hidden program, which the query does not find either.
+    if (await queries.isUnindexed.program(address)) {
+      throw corruptionOf(address, "row");
+    }
+    return undefined;
   }
 
   /**
@@ -43,44 +53,45 @@ export function createProgramStore(db: Queries): Programs {
    */
   async function readField<Row extends PackedField>(
     find: (key: readonly string[]) => Promise<Row | undefined>,
+    reader: ProgramReader | undefined,
     address: string,
     name: string,
     ...index: readonly string[]
   ) {
-    const found = await checkRow(address, await find([address, JSON.stringify(name), ...index]));
+    const found = await checkRow(address, await find([address, JSON.stringify(name), ...index]), reader);
     if (found === undefined) {
       return undefined;
     }
-    const { row, program } = found;
+    const { row, record } = found;
     const field = parse(address, row.field, "field") as FieldRecord | { readonly address: null };
     if (field.address === null) {
       if (await queries.isUnindexed.field(address, name)) {
         throw corruptionOf(address, "field");
       }
-      return { row, record: toRecord(program), field: undefined };
+      return { row, record, field: undefined };
     }
     if (checkField(address, field).name_json !== JSON.stringify(name)) {
       throw corruptionOf(address, "field");
     }
-    return { row, record: toRecord(program), field };
+    return { row, record, field };
   }
 
   return {
     ...createProgramLists(db),
 
-    async findWithData(address) {
+    async findWithData(address, reader) {
       // Most documents are stored as one text. A block may change the form between the two queries; then both are
       // repeated.
       for (;;) {
-        const small = await checkRow(address, await queries.withData([address]));
+        const small = await checkRow(address, await queries.withData([address]), reader);
         if (small === undefined || !small.program.in_parts) {
-          return small && { record: toRecord(small.program), data: checkDocument(small.program, small.row) };
+          return small && { record: small.record, data: checkDocument(small.program, small.row) };
         }
-        const large = await checkRow(address, await queries.withParts([address]));
+        const large = await checkRow(address, await queries.withParts([address]), reader);
         if (large === undefined || large.program.in_parts) {
           return (
             large && {
-              record: toRecord(large.program),
+              record: large.record,
               data: await joinParts(address, large.row, large.program.size_bytes),
             }
           );
@@ -88,12 +99,12 @@ export function createProgramStore(db: Queries): Programs {
       }
     },
 
-    async findWithField(address, name) {
-      const found = await readField(queries.withField, address, name);
+    async findWithField(address, name, reader) {
+      const found = await readField(queries.withField, reader, address, name);
       if (found?.field === undefined || found.field.items === null) {
         return found && { record: found.record, field: toField(found.field) };
       }
-      const full = await readField(queries.withChunks, address, name);
+      const full = await readField(queries.withChunks, reader, address, name);
       if (full?.field === undefined) {
         return full && { record: full.record, field: undefined };
       }
@@ -101,12 +112,12 @@ export function createProgramStore(db: Queries): Programs {
       return { record: full.record, field: { type: typeOf(full.field), value } };
     },
 
-    async findWithItem(address, name, index) {
-      const found = await readField(queries.withField, address, name);
+    async findWithItem(address, name, index, reader) {
+      const found = await readField(queries.withField, reader, address, name);
       if (found?.field === undefined || found.field.items === null || found.field.type !== "array") {
         return found && { record: found.record, field: toField(found.field) };
       }
-      const exact = await readField(queries.withChunk, address, name, String(index));
+      const exact = await readField(queries.withChunk, reader, address, name, String(index));
       if (exact?.field === undefined || exact.field.items === null) {
         return exact && { record: exact.record, field: toField(exact.field) };
       }

@@ -166,6 +166,39 @@ export const testPrograms: StoreSuite = (engine, open) => {
     t.is(await createProgramStore(database.read).createdCount(), 2);
   });
 
+  test.serial(`${engine}: programs: a hidden program takes the same queries as one that does not exist`, async (t) => {
+    const database = await open(t);
+    const { change } = await withProgram(database);
+    const hide = { ...program.access, mode: "owner", blacklisted: [] } as const;
+    await change((changes) =>
+      changes.setAccess(address, { access: hide, blinding: "1".repeat(64) }, 11, new CostCounter()),
+    );
+    const sent: string[] = [];
+    const programs = createProgramStore({
+      ...database.read,
+      prepare: (sql, queue) => {
+        const query = database.read.prepare<never>(sql, queue);
+        return (...values) => {
+          sent.push(sql);
+          return query(...values);
+        };
+      },
+    });
+    const queriesOf = async (of: string, identity: string | undefined): Promise<readonly string[]> => {
+      sent.length = 0;
+      t.is(await programs.findWithData(of, { identity }), undefined);
+      t.is(await programs.findWithField(of, 'x\0"y', { identity }), undefined);
+      t.is(await programs.findWithItem(of, "list", 0, { identity }), undefined);
+      return [...sent];
+    };
+    for (const identity of [undefined, bob]) {
+      const ofHidden = await queriesOf(address, identity);
+      t.is(ofHidden.length, 6);
+      t.deepEqual(ofHidden, await queriesOf(`stor-${"3".repeat(40)}`, identity));
+    }
+    t.like(await programs.findWithData(address, { identity: alice }), { record: { address } });
+  });
+
   test.serial(`${engine}: programs: lists apply the access rule, and leave out deleted programs`, async (t) => {
     const { programs, change } = await withProgram(await open(t));
     const countListedFor = async (identity: string | undefined): Promise<number> =>

@@ -29,10 +29,18 @@ const requests: Readonly<Record<string, readonly [contentType: string, path: str
   Connect: ["application/json", health, rpc("application/json", "{}")],
   "Connect GET": ["application/json", `${health}?encoding=json&message=%7B%7D&connect=v1`],
   "Connect error": ["application/json", health, rpc("application/json", "[]")],
-  "Connect stream": ["application/connect+json", watch, rpc("application/connect+json", Buffer.concat([Buffer.from([0, 0, 0, 0, 2]), Buffer.from("{}")]))],
+  "Connect stream": [
+    "application/connect+json",
+    watch,
+    rpc("application/connect+json", Buffer.concat([Buffer.from([0, 0, 0, 0, 2]), Buffer.from("{}")])),
+  ],
   "gRPC-Web": ["application/grpc-web+proto", health, rpc("application/grpc-web+proto", frame)],
   "gRPC-Web stream": ["application/grpc-web+proto", watch, rpc("application/grpc-web+proto", frame)],
-  "gRPC-Web text": ["application/grpc-web-text+proto", health, rpc("application/grpc-web-text+proto", frame.toString("base64"))],
+  "gRPC-Web text": [
+    "application/grpc-web-text+proto",
+    health,
+    rpc("application/grpc-web-text+proto", frame.toString("base64")),
+  ],
   page: ["text/html", "/explore"],
   "HTML of the latest": ["text/html", "/latest"],
   "status page": ["text/html", "/status"],
@@ -42,7 +50,11 @@ const overHttp2: typeof requests = {
   ...requests,
   gRPC: ["application/grpc+proto", health, rpc("application/grpc+proto", frame, { te: "trailers" })],
   "gRPC stream": ["application/grpc+proto", watch, rpc("application/grpc+proto", frame, { te: "trailers" })],
-  "gRPC error": ["application/grpc+proto", "/gatehouse.health.v1.HealthService/Nope", rpc("application/grpc+proto", frame, { te: "trailers" })],
+  "gRPC error": [
+    "application/grpc+proto",
+    "/gatehouse.health.v1.HealthService/Nope",
+    rpc("application/grpc+proto", frame, { te: "trailers" }),
+  ],
 };
 
 const transports: readonly (readonly [TransportName, typeof requests])[] = [
