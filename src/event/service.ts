@@ -4,6 +4,7 @@
  */
 import { EventKind, type EventService, TransactionOutcome } from "../../gen/gatehouse/event/v1/event_pb.js";
 import type { HeadStatement, SignedHead } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { createFairTurns } from "../base/async/fair-turns.js";
 import { eachYielding } from "../base/async/yielding.js";
 import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
@@ -21,11 +22,17 @@ interface EventServiceDeps {
 }
 
 const defaultProgressEveryMs = 10_000;
+/**
+ * Limit on the older blocks that all streams together search in one tick. A search of cached blocks waits for nothing,
+ * so that streams with filters would otherwise hold up all other requests. One block takes at most 0.3 ms.
+ */
+const blocksPerTick = 16;
 
 export function createEvents(deps: EventServiceDeps) {
   const { log, checkRetained, progressEveryMs = defaultProgressEveryMs } = deps;
   const notifier = createNotifier();
   const live = createLiveEvents();
+  const historyTurn = createFairTurns(blocksPerTick);
 
   /** Returns the latest block. Throws RpcError STATE_NOT_READY if there is none. */
   function requireHead() {
@@ -48,12 +55,16 @@ export function createEvents(deps: EventServiceDeps) {
     let hasCaughtUp = false;
     while (!signal.aborted && !notifier.isClosed()) {
       const liveEvent = live.after(liveSequence);
-      const isBehind = blockAfter(position) <= requireHead().number;
+      const next = blockAfter(position);
+      const { number: latest } = requireHead();
       let message: EventMessage | undefined;
       if (liveEvent !== undefined) {
         liveSequence = liveEvent.sequence;
         message = decoded.matches(liveEvent, true) ? toMessage(position, liveEvent.event) : undefined;
-      } else if (isBehind) {
+      } else if (next <= latest) {
+        if (next < latest) {
+          await historyTurn(caller.address);
+        }
         // The stream retains only the position, not the block: the subscriber may read arbitrarily slowly.
         ({ position, message } = await log.next(position, decoded, caller.identity));
         message ??= performance.now() - last.sentAtMs >= progressEveryMs ? toMessage(position, progress) : undefined;

@@ -29,6 +29,12 @@ test("large documents get their own thread from 1 GiB and two processors on", (t
   t.is(divideMemory({ bytes: 8_192 * mib, heapBytes: 4_096 * mib }, 1).documentHeapMib, 0);
 });
 
+test("threads for proofs leave one processor to requests", (t) => {
+  const threadsOn = (processors: number): number =>
+    divideMemory({ bytes: 8_192 * mib, heapBytes: 4_096 * mib }, processors).proofThreads;
+  t.deepEqual([1, 2, 3, 4, 8].map(threadsOn), [1, 1, 2, 3, 4]);
+});
+
 test("with 64 MiB, a connection may still receive the largest response as JSON", (t) => {
   const { perConnectionBytes, perAddressBytes, totalBytes } = divide(64).exchanges;
   t.true(perConnectionBytes >= (maxResponseBytes * 4) / 3);

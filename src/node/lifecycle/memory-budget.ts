@@ -70,6 +70,7 @@ export function divideMemory({ bytes, heapBytes }: ReturnType<typeof findMemory>
      * has 100 MiB of leaves. A thread would hold them a second time, besides the block.
      */
     documentHeapMib: ratio < 1 || processors === 1 ? 0 : 256,
-    proofThreads: Math.max(1, Math.min(4, processors, threads)),
+    /** Threads that verify proofs. One processor is left for requests, whatever anyone submits. */
+    proofThreads: Math.max(1, Math.min(4, processors - 1, threads)),
   };
 }
