@@ -5,6 +5,7 @@ import { createServer, type RequestListener } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import { type AddressInfo, createServer as createRawServer, type Server, type Socket } from "node:net";
 import { attackerAddress, type Target } from "../../tools/bench/attacks/attack.js";
+import { clientHello } from "../../tools/bench/attacks/doors.js";
 import { floodRequests, framesOf, textOf } from "../../tools/bench/attacks/exempt.js";
 import {
   createFrameScanner,
@@ -21,7 +22,7 @@ import { createVariant } from "../../tools/bench/attacks/variant.js";
 import { bystanders } from "../../tools/bench/attacks/verdict.js";
 import { startMember, startTlsNode } from "../helpers/nodes/start-node.js";
 import { frameBytes, frameTypes } from "../helpers/wire/http2-frames.js";
-import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { ask, askJson, openFrom } from "../helpers/wire/plain-client.js";
 import { connectRawHttp2 } from "../helpers/wire/raw-http2.js";
 
 const target = { isControl: false } as Target;
@@ -188,6 +189,15 @@ test("finds frames in bytes that are divided in any way", (t) => {
   }
 });
 
+test("the first bytes of a TLS client are complete: a node responds with its part of the handshake", async (t) => {
+  const { port } = await startTlsNode(t);
+  const socket = openFrom(t, port, attackerAddress(0));
+  socket.write(await clientHello());
+  const [flight] = (await once(socket, "data")) as [Buffer];
+  const [handshake, serverHello] = [22, 2];
+  t.deepEqual([flight[0], flight[5]], [handshake, serverHello]);
+});
+
 /** Statuses that the names of the requests promise. Others are 200. */
 const statuses: Readonly<Record<string, number>> = {
   "GET of an unknown path": 404,
@@ -253,15 +263,17 @@ test("counts rejections with Retry-After, and nothing of a server that has gone"
   t.teardown(() => judge.stop());
   const { services } = await judge.measure(0.3);
   for (const name of bystanders) {
-    t.is(services[name].limited, services[name].sent, name);
+    const { limited, others, sent } = services[name];
+    t.is(limited, sent, name);
+    t.deepEqual(others, { 429: sent }, name);
     t.is(services[name].latencies.length, 0, name);
   }
   server.close();
   server.closeAllConnections();
   const { services: gone } = await judge.measure(0.3);
   t.deepEqual(
-    bystanders.map((name) => [gone[name].limited, gone[name].latencies.length]),
-    bystanders.map(() => [0, 0]),
+    bystanders.map((name) => gone[name].others),
+    bystanders.map((name) => ({ "no response": gone[name].sent })),
   );
 });
 

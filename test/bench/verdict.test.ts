@@ -16,6 +16,7 @@ const measured = (ms: number, answered = 100, limited = 0): Measured => ({
   latencies: Array.from({ length: answered }, () => ms),
   sent: 100,
   limited,
+  others: {},
 });
 
 function phase(ms: number, others: Partial<Phase<ServiceName>> = {}): Phase<ServiceName> {
@@ -48,7 +49,7 @@ test("requests without a response violate the share, also if all others were fas
   t.deepEqual(findViolations(idle, phase(2, { "/health": measured(1, 0) }), alive), [
     "/health: 0 % answered, below 99 %",
   ]);
-  t.is(percent(answeredShare({ latencies: [], sent: 0, limited: 0 })), "–");
+  t.is(percent(answeredShare({ latencies: [], sent: 0, limited: 0, others: {} })), "–");
 });
 
 test("a 429 is enough for an honest client on the attacker's address, but not for an orchestrator or for others", (t) => {

@@ -1,5 +1,4 @@
 /** Floods of the other ports, of TLS, and of addresses that the operator trusts or exempts. */
-import { once } from "node:events";
 import { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
@@ -44,21 +43,17 @@ const mcpRequest =
   }).replace("Host: a", "Host: 127.0.0.1") + toolCall;
 
 /** Returns the first bytes of a TLS client. */
-async function clientHello(): Promise<Buffer> {
-  const written = new EventTarget();
-  let hello = Buffer.alloc(0);
-  const wire = new Duplex({
-    read: () => undefined,
-    write(chunk: Buffer, _, done) {
-      hello = Buffer.concat([hello, chunk]);
-      written.dispatchEvent(new Event("written"));
-      done();
-    },
+export async function clientHello(): Promise<Buffer> {
+  return await new Promise((resolve) => {
+    const wire = new Duplex({
+      read: () => undefined,
+      write(chunk: Buffer, _, done) {
+        resolve(chunk);
+        done();
+      },
+    });
+    connectTls({ socket: wire, ALPNProtocols: ["h2", "http/1.1"] }).on("error", () => undefined);
   });
-  const client = connectTls({ socket: wire, ALPNProtocols: ["h2", "http/1.1"] }).on("error", () => undefined);
-  await once(written, "written");
-  client.destroy();
-  return hello;
 }
 
 /** Handshakes on a port: those that stop after the first flight cost the node most of a handshake, and its client nothing. */

@@ -251,6 +251,8 @@ export function numberStreams({ bytes, idsAt }: StreamFrames, firstId: number, c
 export interface Sessions extends Connections {
   /** Number of open streams of each connection. */
   readonly streams: number;
+  /** Pause in milliseconds before streams that ended are replaced. Default: none. */
+  readonly pauseMs?: number;
 }
 
 /** Largest flow-control window (RFC 9113, section 6.9). */
@@ -312,13 +314,23 @@ export async function openStreams(
         socket.destroy();
       }
     });
+    let refill: NodeJS.Timeout | undefined;
+    const fillLater = (): void => {
+      refill ??= setTimeout(() => {
+        refill = undefined;
+        fill();
+      }, sessions.pauseMs);
+    };
     connection.onBytes = (bytes) => {
       scan(bytes);
       if (!isBlind) {
-        fill();
+        (sessions.pauseMs === undefined ? fill : fillLater)();
       }
     };
-    socket.once("close", () => (held -= open));
+    socket.once("close", () => {
+      clearTimeout(refill);
+      held -= open;
+    });
     send(sessionStart);
     fill();
   };

@@ -171,6 +171,7 @@ function get(path: string, localAddress: string, isKept = false): SourcedRequest
 /** Sends each request when it is due, and waits for all responses. */
 async function measureService(send: Send, { everyMs, next, onOutcome }: Service, seconds: number): Promise<Measured> {
   const latencies: number[] = [];
+  const others: Record<string, number> = {};
   let limited = 0;
   const sendOne = async (i: number): Promise<void> => {
     const startMs = performance.now();
@@ -178,9 +179,11 @@ async function measureService(send: Send, { everyMs, next, onOutcome }: Service,
     onOutcome?.(outcome, i);
     if (outcome.status === 200) {
       latencies.push(performance.now() - startMs);
-    } else if (outcome.status === 429 && outcome.hasRetryAfter) {
-      limited++;
+      return;
     }
+    const status = outcome.status ?? "no response";
+    others[status] = (others[status] ?? 0) + 1;
+    limited += outcome.status === 429 && outcome.hasRetryAfter ? 1 : 0;
   };
   const startMs = performance.now();
   const open: Promise<void>[] = [];
@@ -189,7 +192,7 @@ async function measureService(send: Send, { everyMs, next, onOutcome }: Service,
     open.push(sendOne(i));
   }
   await Promise.all(open);
-  return { latencies: latencies.sort((a, b) => a - b), sent: open.length, limited };
+  return { latencies: latencies.sort((a, b) => a - b), sent: open.length, limited, others };
 }
 
 async function followHead(send: Send, signal: AbortSignal, onHead: (number: number) => void): Promise<void> {

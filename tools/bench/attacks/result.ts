@@ -62,7 +62,9 @@ export function describeResult(result: AttackResult): string[] {
       return [inMs(p50), inMs(p99)];
     });
     const limit = inMs(p99LimitMs(idle.services[name]));
-    return cells(name, [...latencies, limit, percent(answeredShare(attack.services[name]))]);
+    const missing = Object.entries(attack.services[name].others).map(([status, count]) => `${status}: ${count}`);
+    const row = cells(name, [...latencies, limit, percent(answeredShare(attack.services[name]))]);
+    return missing.length === 0 ? row : `${row}  (${missing.join(", ")})`;
   });
   const { [orchestrator]: probes, [neighbor]: honest } = attack.services;
   const life = ended === undefined ? "lives" : `ended with ${ended}`;
@@ -102,6 +104,10 @@ export function figuresOfResult(result: AttackResult): Record<string, number> {
         [`${phase} ${name} sent`, measured[name].sent],
         [`${phase} ${name} answered`, measured[name].latencies.length],
         [`${phase} ${name} told 429`, measured[name].limited],
+        ...Object.entries(measured[name].others).map(([status, count]): [string, number] => [
+          `${phase} ${name} ${status}`,
+          count,
+        ]),
       ];
     }),
     [`${phase} judge lag p99 ms`, lagMs] as [string, number],

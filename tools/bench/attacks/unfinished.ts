@@ -19,6 +19,8 @@ function http1(byteEveryMs?: number): Attack {
 }
 
 const [sessions, http2Addresses] = [18, 6];
+/** Pause in milliseconds, since an address that is rejected too often is banned. */
+const pauseMs = 1_000;
 
 export const unfinishedAttacks: Attacks = {
   "2,070 unfinished bodies, nine addresses": http1(),
@@ -29,6 +31,7 @@ export const unfinishedAttacks: Attacks = {
         count: sessions,
         addresses: http2Addresses,
         streams: count / sessions,
+        pauseMs,
       }),
     { transport: { http: 2 } },
   ),

@@ -9,6 +9,8 @@ export interface Measured {
   readonly sent: number;
   /** Number of responses with status 429 and a Retry-After header. */
   readonly limited: number;
+  /** Number of requests by another status than 200, or without a response. */
+  readonly others: Readonly<Record<string, number>>;
 }
 
 /** Measurements of one phase, by the name of a service. */
