@@ -4,7 +4,6 @@ import { operatorErrorFor } from "../base/errors/database-error-kind.js";
 import { InputError } from "../base/errors/start-error.js";
 import { optionsByKey } from "../config/options.js";
 import { readEnvironment, rejectUnknownVariables } from "../config/variables.js";
-import { checkDescriptors } from "../node/lifecycle/descriptors.js";
 import { longRunning } from "./commands.js";
 import { createProgram } from "./program.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
@@ -22,7 +21,7 @@ export async function run(args: readonly string[]): Promise<number> {
     const requested = first === "help" ? second : first;
     if (longRunning[first ?? ""] === "server") {
       // Before the modules of the node are loaded, which needs many files at once.
-      checkDescriptors();
+      (await import("../node/lifecycle/descriptors.js")).checkDescriptors();
     }
     const program = await createProgram((name) => name === requested);
     program.hook("preAction", () => rejectUnknownVariables(readEnvironment(), commandVariables));
