@@ -19,7 +19,8 @@ export async function run(args: readonly string[]): Promise<number> {
     // The program itself has no options with a value, so the first argument other than an option is a command.
     const [first, second] = args.filter((arg) => !arg.startsWith("-"));
     const requested = first === "help" ? second : first;
-    if (longRunning[first ?? ""] === "server") {
+    const isHelp = args.some((arg) => arg === "--help" || arg === "-h");
+    if (longRunning[first ?? ""] === "server" && !isHelp) {
       // Before the modules of the node are loaded, which needs many files at once.
       (await import("../node/lifecycle/descriptors.js")).checkDescriptors();
     }
