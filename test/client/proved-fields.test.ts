@@ -26,8 +26,6 @@ import { StateService } from "../../gen/gatehouse/state/v1/state_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { provedReads } from "../../client/src/proof/reads.js";
-import { createLogging } from "../../src/base/logging/log.js";
-import { startLight } from "../../src/light/light-node.js";
 import { hashPair } from "../../src/zk/poseidon.js";
 import { signedHead } from "../helpers/chain/heads.js";
 import { genesisOf, testKey } from "../helpers/chain/keys.js";
@@ -39,8 +37,9 @@ import {
   type Exchange,
   startAlteringNode,
 } from "../helpers/nodes/altering-node.js";
+import { startTestLight } from "../helpers/nodes/start-light.js";
 import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
-import { fileTeardown, type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { fileTeardown, type Teardown } from "../helpers/nodes/teardown.js";
 import { ask, type PlainRequest } from "../helpers/wire/plain-client.js";
 
 /**
@@ -637,15 +636,8 @@ test("a light node rejects each changed field and queries the next node, or retu
 
 /** Reads once from a new light node. Returns its response, and its log. */
 async function askLight(t: Teardown, urls: readonly string[], { path, post }: Read) {
-  const lines: string[] = [];
-  const destination = { write: (line: string) => lines.push((JSON.parse(line) as { msg: string }).msg) };
-  const { log } = createLogging({ level: "info", json: true, destination });
-  const dir = await temporaryDirectory(t);
-  const light = await startLight({ urls, genesisHash: testNetwork, dir, port: 0, maxAgeS: 3_600, log });
-  try {
-    const { status, text } = await ask(light.port, path, post);
-    return { response: `${status} ${text}`, lines };
-  } finally {
-    await light.stop();
-  }
+  const { light, lines } = await startTestLight(t, urls);
+  const { status, text } = await ask(light.port, path, post);
+  await light.stop();
+  return { response: `${status} ${text}`, lines };
 }

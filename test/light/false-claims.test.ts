@@ -20,15 +20,14 @@ import { readdir } from "node:fs/promises";
 import { BlockHeaderSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type GetBlockResponse, GetBlockResponseSchema } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { type GetMerkleProofResponse, GetMerkleProofResponseSchema } from "../../gen/gatehouse/zk/v1/zk_pb.js";
-import { createLogging } from "../../src/base/logging/log.js";
-import { startLight } from "../../src/light/light-node.js";
 import { emptyNodes, fieldOrder, hashPair, toHex } from "../../src/zk/poseidon.js";
 import { signHeader } from "../../tools/docs/vectors/state.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { submission, testNetwork } from "../helpers/chain/transactions.js";
 import { type AlteringNode, type Claim, startAlteringNode } from "../helpers/nodes/altering-node.js";
+import { startTestLight } from "../helpers/nodes/start-light.js";
 import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
-import { fileTeardown, type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { fileTeardown, type Teardown } from "../helpers/nodes/teardown.js";
 import { ask, type PlainRequest } from "../helpers/wire/plain-client.js";
 
 const element = (value: bigint | number): string => toHex(BigInt(value));
@@ -91,16 +90,10 @@ function connect(t: Teardown, url: string): Gatehouse {
   return client;
 }
 
-/** Starts a light node, and collects its log messages. */
+/** Starts a light node. */
 async function start(t: Teardown, urls: readonly string[]) {
-  const lines: string[] = [];
-  const destination = { write: (line: string) => lines.push((JSON.parse(line) as { msg: string }).msg) };
-  const { log } = createLogging({ level: "info", json: true, destination });
-  const dir = await temporaryDirectory(t);
-  const light = await startLight({ urls, genesisHash: testNetwork, dir, port: 0, maxAgeS: 3_600, log });
-  t.teardown(() => light.stop());
-  const request = (path: string, post?: PlainRequest) => ask(light.port, path, post);
-  return { request, dir, lines };
+  const { light, dir, lines } = await startTestLight(t, urls);
+  return { request: (path: string, post?: PlainRequest) => ask(light.port, path, post), dir, lines };
 }
 
 interface CombinedLie {

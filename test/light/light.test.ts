@@ -9,8 +9,9 @@ import { testKey } from "../helpers/chain/keys.js";
 import { forged, kindsOfLies, startLyingNode } from "../helpers/nodes/lying-node.js";
 import { ask } from "../helpers/wire/plain-client.js";
 import { runCli, startCli } from "../helpers/nodes/run-cli.js";
+import { startTestLight } from "../helpers/nodes/start-light.js";
 import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
-import { fileTeardown, type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { fileTeardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { testNetwork } from "../helpers/chain/transactions.js";
 
 const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
@@ -42,17 +43,6 @@ test.before(async () => {
   head = (await alice.chain.getHead({})).number;
 });
 
-/** Starts a light node in this process, and collects its log messages. */
-async function start(t: Teardown, urls: readonly string[], existingDir?: string) {
-  const lines: string[] = [];
-  const destination = { write: (line: string) => lines.push((JSON.parse(line) as { msg: string }).msg) };
-  const { log } = createLogging({ level: "info", json: true, destination });
-  const dir = existingDir ?? (await temporaryDirectory(t));
-  const light = await startLight({ urls, genesisHash: testNetwork, dir, port: 0, maxAgeS: 3_600, log });
-  t.teardown(() => light.stop());
-  return { light, dir, lines };
-}
-
 /** The status and the body of a response. */
 async function responseOf({ port }: Pick<LightNode, "port">, path: string): Promise<string> {
   const { status, text } = await ask(port, path);
@@ -60,7 +50,7 @@ async function responseOf({ port }: Pick<LightNode, "port">, path: string): Prom
 }
 
 test("verified responses equal those of the node, for existing and for missing data", async (t) => {
-  const { light, lines } = await start(t, [node.rpcUrl]);
+  const { light, lines } = await startTestLight(t, [node.rpcUrl]);
   const paths = [notes, other, missing, "stor-1"].flatMap((address) =>
     ["", "/all", "/fields", "/field/title", "/field/tags", "/field/no", "/has/title", "/has/no", "/type/tags"].map(
       (rest) => `/storage-program/${address}${rest}`,
@@ -88,7 +78,7 @@ test("verified responses equal those of the node, for existing and for missing d
 });
 
 test("responds with 501 to requests without a proof, and with 403 for private data", async (t) => {
-  const { light } = await start(t, [node.rpcUrl]);
+  const { light } = await startTestLight(t, [node.rpcUrl]);
   const unproved = /^501 .*(cannot be prove[dn]|without a proof).*"errorCode":"NOT_IMPLEMENTED"/;
   for (const path of [
     ...["/storage-program/search?q=notes", `/storage-program/owner/${testKey(1).publicKey}`, "/health", "/version"],
@@ -107,7 +97,7 @@ test("detects every kind of false response, drops the node, and queries the next
   const expected = await responseOf(node, path);
   for (const { name, lie, found } of kindsOfLies(other)) {
     dishonest.lie();
-    const { light, lines } = await start(t, [dishonest.url, node.rpcUrl]);
+    const { light, lines } = await startTestLight(t, [dishonest.url, node.rpcUrl]);
     t.is(light.block(), head);
     dishonest.lie(lie);
     t.is(await responseOf(light, path), expected, name);
@@ -119,19 +109,19 @@ test("detects every kind of false response, drops the node, and queries the next
     t.is(dishonest.asked, asked, `${name}: not queried again`);
 
     // Without another node, the light node responds with 503.
-    const alone = await start(t, [dishonest.url]);
+    const alone = await startTestLight(t, [dishonest.url]);
     t.regex(await responseOf(alone.light, path), /^503 .*None of this light node's upstream nodes/, name);
   }
 });
 
 test("rejects an older state after a restart, and a directory of another network", async (t) => {
   const dishonest = await startLyingNode(t, node.port);
-  const { light, dir, lines: noLines } = await start(t, [dishonest.url]);
+  const { light, dir, lines: noLines } = await startTestLight(t, [dishonest.url]);
   t.deepEqual(noLines, []);
   await light.stop();
   const later = head - 1n;
   dishonest.lie((_, asked) => forged(asked, { number: later }));
-  const again = await start(t, [dishonest.url], dir);
+  const again = await startTestLight(t, [dishonest.url], dir);
   t.regex(await responseOf(again.light, `/storage-program/${notes}/all`), /^503 /);
   t.regex(again.lines[0]!, new RegExp(`state of block ${later}, but this client has seen block ${head}`));
   await again.light.stop();
@@ -151,12 +141,12 @@ test("rejects an older state after a restart, and a directory of another network
 
 test("stores two headers with one number, and responds with 503 until the operator removes the file", async (t) => {
   const dishonest = await startLyingNode(t, node.port);
-  const { light, dir } = await start(t, [node.rpcUrl, dishonest.url]);
+  const { light, dir } = await startTestLight(t, [node.rpcUrl, dishonest.url]);
   dishonest.lie((_, asked) => forged(asked, { number: head }));
   const path = `/storage-program/${notes}/field/title`;
   t.regex(await responseOf(light, path), /^200 /);
   await light.stop();
-  const { light: stopped, lines } = await start(t, [dishonest.url, node.rpcUrl], dir);
+  const { light: stopped, lines } = await startTestLight(t, [dishonest.url, node.rpcUrl], dir);
   const stopReason = /^503 .*signed two blocks with the same number.*fork-\d+-[0-9a-f]{8}\.json/;
   for (const route of [path, "/zk/merkle-root"]) {
     t.regex(await responseOf(stopped, route), stopReason);
@@ -169,7 +159,7 @@ test("stores two headers with one number, and responds with 503 until the operat
   // The file still counts after a restart.
   await stopped.stop();
   dishonest.lie();
-  const { light: restarted } = await start(t, [node.rpcUrl], dir);
+  const { light: restarted } = await startTestLight(t, [node.rpcUrl], dir);
   t.regex(await responseOf(restarted, path), /^503 /);
   await rm(join(dir, name!));
   t.regex(await responseOf(restarted, path), /^200 /);
@@ -177,14 +167,14 @@ test("stores two headers with one number, and responds with 503 until the operat
 
 test("a 403 of one node does not hide false proofs and fork evidence of the next one", async (t) => {
   const dishonest = await startLyingNode(t, node.port);
-  const { light, lines } = await start(t, [node.rpcUrl, dishonest.url]);
+  const { light, lines } = await startTestLight(t, [node.rpcUrl, dishonest.url]);
   const path = `/storage-program/${secret}/all`;
   dishonest.lie((_, asked) => forged(asked, {}, testKey(5)));
   t.regex(await responseOf(light, path), /^403 .*PERMISSION_DENIED/);
   t.is(lines.length, 1);
   t.true(lines[0]!.startsWith(`${dishonest.url} sent a false proof and is not queried for now: `), lines[0]);
 
-  const fork = await start(t, [node.rpcUrl, dishonest.url]);
+  const fork = await startTestLight(t, [node.rpcUrl, dishonest.url]);
   dishonest.lie((_, asked) => forged(asked, { number: head }));
   t.regex(await responseOf(fork.light, path), /^503 .*signed two blocks with the same number/);
 });

@@ -16,15 +16,14 @@ import {
 import { form, latest, TextForm } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { provedReads } from "../../client/src/proof/reads.js";
-import { createLogging } from "../../src/base/logging/log.js";
 import { latestBlock } from "../../src/base/latest-block.js";
-import { startLight } from "../../src/light/light-node.js";
 import { type HttpRoute, pathFieldsOf, readHttpRoutes } from "../../src/rpc/http/http-rule.js";
 import { hashPair } from "../../src/zk/poseidon.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { testNetwork } from "../helpers/chain/transactions.js";
+import { startTestLight } from "../helpers/nodes/start-light.js";
 import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
-import { fileTeardown, type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { fileTeardown } from "../helpers/nodes/teardown.js";
 import { ask } from "../helpers/wire/plain-client.js";
 
 const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
@@ -166,21 +165,9 @@ function pathsOf(method: DescMethod): string[] {
   ];
 }
 
-/** Starts a light node, and collects its log messages. */
-async function start(t: Teardown) {
-  const lines: string[] = [];
-  const destination = { write: (line: string) => lines.push((JSON.parse(line) as { msg: string }).msg) };
-  const { log } = createLogging({ level: "info", json: true, destination });
-  const dir = await temporaryDirectory(t);
-  const common = { urls: [node.rpcUrl], genesisHash: testNetwork, dir, port: 0, maxAgeS: 3_600, log };
-  const light = await startLight(common);
-  t.teardown(() => light.stop());
-  return { light, lines };
-}
-
 for (const method of methods) {
   test(`no form of a request of ${method.name} makes a light node blame an honest node`, async (t) => {
-    const { light, lines } = await start(t);
+    const { light, lines } = await startTestLight(t, [node.rpcUrl]);
     const statuses = new Set<number>();
     for (const path of pathsOf(method)) {
       const [verified, original] = await Promise.all([ask(light.port, path), ask(node.port, path)]);

@@ -15,7 +15,6 @@ import {
 } from "@bufbuild/protobuf";
 import { reflect, type ReflectList, type ReflectMessage } from "@bufbuild/protobuf/reflect";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import {
   BlockHeaderSchema,
@@ -28,7 +27,7 @@ import { ProgramRecordSchema, StateService } from "../../../gen/gatehouse/state/
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { StorageService } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
-import { exchange } from "./lying-node.js";
+import { exchange, listen } from "./lying-node.js";
 import type { Teardown } from "./teardown.js";
 
 /** Request to the node, and its response. */
@@ -108,12 +107,7 @@ export async function startAlteringNode(t: Teardown, nodePort: number) {
       }
     })().catch(() => response.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(t, server);
   const urlOf = (replace: Replace): string => `http://127.0.0.1:${port}/${changes.push(replace) - 1}`;
   return {
     /** Returns a URL of the node, with changes of its responses. */

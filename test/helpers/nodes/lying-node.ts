@@ -1,6 +1,6 @@
 /** A dishonest node: forwards requests to another node, and changes its proofs. */
 import { clone, create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { createServer, request as requestHttp } from "node:http";
+import { createServer, request as requestHttp, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import {
@@ -57,12 +57,7 @@ export async function startLyingNode(t: Teardown, nodePort: number) {
       response.writeHead(status, { ...rest, "content-length": bytes.length }).end(bytes);
     })().catch(() => response.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(t, server);
   return {
     url: `http://127.0.0.1:${port}`,
     port,
@@ -77,6 +72,16 @@ export async function startLyingNode(t: Teardown, nodePort: number) {
 
 /** Headers of a message. */
 type Headers = Record<string, string | string[] | undefined>;
+
+/** Binds a free port of 127.0.0.1 until the end of the test. */
+export async function listen(t: Teardown, server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
 
 export function exchange(port: number, path: string, method: string, headers: Headers, body: Buffer) {
   return new Promise<{ status: number; headers: Headers; bytes: Buffer }>((resolve, reject) => {
