@@ -12,7 +12,6 @@ import { adoptGenesis, type Genesis, verifyStoredChain } from "../chain/blocks/g
 import { createChainStore } from "../chain/chain-store.js";
 import type { ChainStore } from "../chain/blocks/store.js";
 import type { ChainHead } from "../chain/blocks/store-types.js";
-import type { HeldLease } from "../chain/writer/writer-lease-store.js";
 import { readGenesisFile } from "../config/input-files.js";
 import { findFile } from "../config/data-dir-files.js";
 import type { Database } from "../db/queries/database.js";
@@ -32,6 +31,7 @@ import { DatabaseUnavailableError, untilDatabaseResponds } from "./lifecycle/dat
 import { type State, stateIn } from "./chain/transaction-executor.js";
 import { watchForks } from "./network/forks.js";
 import { startHeadSigner } from "./chain/head-signer.js";
+import type { Succession } from "./lifecycle/role-change.js";
 import { createNodeHealth } from "./serving/health.js";
 import { createNodeHistory, recordHistory } from "./serving/history.js";
 import { createSnapshotSyncStatus, type SnapshotSyncStatus } from "./chain/snapshot-sync-status.js";
@@ -58,14 +58,12 @@ export type Booted = Awaited<ReturnType<typeof bootNode>>;
 /**
  * Creates the parts of a node.
  *
- * @param acquiredLease writer lease that was acquired for this node in advance; undefined if the node acquires a lease
- *   itself.
  * @throws the error of a step that the node cannot do without; the signal's reason as soon as the node stops.
  */
 export async function bootNode(
   core: NodeCore,
   { run, runOptional, showElsewhere, unlessStopped }: BootSteps,
-  acquiredLease: HeldLease | undefined,
+  { acquiredLease, replacedAtMs }: Succession,
 ) {
   const { addresses, bus, config, corruption, lifecycle, log, logLines, memory, onShutdown } = core;
   const { progress, stateHeadEveryMs, subsystems, warn } = core;
@@ -196,14 +194,14 @@ export async function bootNode(
   await runOptional("main_loop", () => network.start());
   const standby =
     role === "standby"
-      ? await unlessStopped(startStandby({ log, onShutdown, subsystems }, { database, key }))
+      ? await unlessStopped(startStandby({ log, onShutdown, subsystems }, { database, key, replacedAtMs }))
       : undefined;
   // Added last, so that it runs first: subscribers learn that the node takes no more traffic, but not what closes later.
   onShutdown("the event subscriptions", async () => {
     events.close();
     await health.feed.close();
   });
-  return { key, network, chain, rpcPort, application, omniPort, controlPort, takeoverLease: standby?.takeoverLease };
+  return { key, network, chain, rpcPort, application, omniPort, controlPort, roleChange: standby?.roleChange ?? lease?.roleChange };
 }
 
 type WaitingCore = Parameters<typeof untilDatabaseResponds>[0];

@@ -1,9 +1,8 @@
-/** Starts a node from a configuration, and stops it. A standby becomes the writer when the previous writer is gone. */
+/** Starts a node from a configuration, stops it, and changes its role: a standby takes over, a replaced writer stands by. */
 import { isDatabaseCorruption, isDatabaseError } from "../base/errors/database-error-kind.js";
 import { errorMessage } from "../base/errors/error-message.js";
 import { StartAborted, StartError } from "../base/errors/start-error.js";
 import { codename, version } from "../base/version.js";
-import type { HeldLease } from "../chain/writer/writer-lease-store.js";
 import type { Config } from "../config/config.js";
 import { explainError } from "../db/open.js";
 import type { OverloadLimits } from "../edge/concurrency.js";
@@ -13,6 +12,7 @@ import { bootNode, type Booted } from "./boot.js";
 import { bootSteps, createBootSteps } from "./lifecycle/boot-steps.js";
 import { countWorkers, createNodeCore, type NodeCore } from "./lifecycle/core.js";
 import { checkDescriptors } from "./lifecycle/descriptors.js";
+import type { RoleChange, Succession } from "./lifecycle/role-change.js";
 
 export type RunningNode = Readonly<ReturnType<typeof describeNode>>;
 
@@ -36,8 +36,8 @@ export interface StartOptions {
    * time.
    */
   readonly onReload?: (reload: () => void) => void;
-  /** Writer lease that was acquired for this node in advance; without it a writer acquires one itself. */
-  readonly acquiredLease?: HeldLease;
+  /** Events that led to this start, if the node continues another node of this process. */
+  readonly succession?: Succession;
 }
 
 /**
@@ -54,7 +54,7 @@ export async function startNode(
     stateHeadEveryMs = defaultStateHeadEveryMs,
     signal,
     onReload,
-    acquiredLease,
+    succession = {},
   }: StartOptions,
 ): Promise<RunningNode> {
   checkDescriptors();
@@ -79,7 +79,7 @@ export async function startNode(
     if (signal?.aborted === true) {
       startShutdown();
     }
-    booted = await bootNode(core, steps, acquiredLease);
+    booted = await bootNode(core, steps, succession);
   } catch (error) {
     const isAborted = lifecycle.isStopping();
     // Errors of the shutdown are in the log; the caller needs the error that ended the start.
@@ -137,7 +137,7 @@ function describeNode(
   booted: Booted,
   stop: () => Promise<void>,
 ) {
-  const { key, network, chain, rpcPort, application, omniPort, controlPort, takeoverLease } = booted;
+  const { key, network, chain, rpcPort, application, omniPort, controlPort, roleChange } = booted;
   const { config, lifecycle, log, subsystems, warnings } = core;
   const ports: Readonly<Record<string, number>> = {
     ...{ rpc: rpcPort, omni: omniPort },
@@ -164,10 +164,10 @@ function describeNode(
     /** Returns the progress of the block sync while the node catches up with its peers; otherwise undefined. */
     syncProgress: () => network.syncProgress(),
     /**
-     * Writer lease that a standby acquires when it takes over; undefined if it stops before that. Set only on a
-     * standby.
+     * Resolves once the node needs another role: a standby that has the lease, or a writer that was replaced. Resolves to
+     * undefined if the node stops before that. Undefined for a reader.
      */
-    takeoverLease,
+    roleChange,
     role: config.role,
     /** Number of processes that serve the public port in addition to the node's own. */
     workers: countWorkers(config),
@@ -185,48 +185,52 @@ function describeNode(
 }
 
 export interface RunOptions extends StartOptions {
-  /** Called with each node that has booted: the first, and the writer that replaces a standby. */
+  /** Called with each node that has booted: the first, and each that continues it in another role. */
   readonly onReady: (node: RunningNode) => void;
-  /** Called with the error of a failed takeover, after which no node runs. */
-  readonly onTakeoverFailed: (error: unknown) => void;
+  /** Called with the error of a failed change of role, after which no node runs. */
+  readonly onRoleChangeFailed: (error: unknown) => void;
 }
 
 /**
- * Starts a node. When a standby acquires the writer lease, stops it and starts a writer on the same ports.
+ * Starts a node. Whenever its role changes, stops it and starts a node with the new role on the same ports.
  *
- * @returns a function that stops the running node and any takeover in progress.
+ * @returns a function that stops the running node and any change in progress.
  * @throws the errors of `startNode`.
  */
 export async function runNode(
   config: Config,
-  { onReady, onTakeoverFailed, ...options }: RunOptions,
+  { onReady, onRoleChangeFailed, ...options }: RunOptions,
 ): Promise<() => Promise<void>> {
   const stopping = new AbortController();
-  const first = await startNode(config, options);
-  let node = first;
-  onReady(first);
+  const { signal } = stopping;
+  let node = await startNode(config, options);
+  onReady(node);
 
-  async function takeOver(): Promise<void> {
-    const lease = await first.takeoverLease;
-    const writerConfig = { ...config, ...portsOf(first, config), role: "writer", portDrift: "deny" } as const;
+  async function change({ role, ...succession }: RoleChange): Promise<void> {
+    const changed = { ...config, ...portsOf(node, config), role, portDrift: "deny" } as const;
     // Errors of the shutdown are in the log.
-    await first.stop().catch(() => undefined);
-    if (lease !== undefined && !stopping.signal.aborted) {
-      node = await startNode(writerConfig, { ...options, acquiredLease: lease, signal: stopping.signal });
+    await node.stop().catch(() => undefined);
+    if (!signal.aborted) {
+      node = await startNode(changed, { ...options, succession, signal });
       onReady(node);
     }
   }
 
-  const takeover = first.takeoverLease && takeOver();
-  takeover?.catch((error: unknown) => {
+  async function followRole(): Promise<void> {
+    for (let next = await node.roleChange; next !== undefined && !signal.aborted; next = await node.roleChange) {
+      await change(next);
+    }
+  }
+
+  const changes = followRole().catch((error: unknown) => {
     if (!(error instanceof StartAborted)) {
-      onTakeoverFailed(error);
+      onRoleChangeFailed(error);
     }
   });
   return async () => {
     stopping.abort();
-    await first.stop();
-    await takeover?.catch(() => undefined);
+    await node.stop();
+    await changes;
     await node.stop();
   };
 }

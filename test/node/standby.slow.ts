@@ -2,28 +2,32 @@
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { join } from "node:path";
+import pg from "pg";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { decodeBlock } from "../../src/chain/transactions/transaction.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { StartError } from "../../src/base/errors/start-error.js";
-import { openDatabase } from "../../src/db/open.js";
+import { readLease, leaseMs, type StoredLease } from "../../src/chain/writer/writer-lease-store.js";
+import { openDatabase, withDatabase } from "../../src/db/open.js";
 import { testKey } from "../helpers/chain/keys.js";
-import { ask, askJson } from "../helpers/wire/plain-client.js";
-import { type PostgresDatabases, sharedPostgres } from "../helpers/databases/postgres-server.js";
+import { askJson } from "../helpers/wire/plain-client.js";
+import { type PostgresDatabases, type PostgresServer, sharedPostgres, startPostgres } from "../helpers/databases/postgres-server.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
 import { type RunningCli, startCli } from "../helpers/nodes/run-cli.js";
 import { authorityDirectory, controlTransport, startTestNode } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
-import { eventually, until } from "../helpers/nodes/until.js";
+import { until } from "../helpers/nodes/until.js";
 import { testUnless } from "../helpers/nodes/when.js";
 
 const [authority, alice, stranger] = [testKey(1), testKey(2), testKey(3)];
 const started = await sharedPostgres();
 const testPostgres = testUnless(typeof started === "string" ? started : undefined);
 const postgres = started as PostgresDatabases;
+/** Server that a test stops. */
+const alone = await startPostgres();
 
 const commonFlags = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0", "--log-level", "info", "--recover"];
 
@@ -170,7 +174,7 @@ testPostgres.serial("a standby takes over at once from a stopped writer, and kee
 });
 
 testPostgres.serial(
-  "a standby replaces a frozen writer, which writes nothing once it resumes and reports that",
+  "a standby replaces a frozen writer, which writes nothing once it resumes, stands by, and takes over in turn",
   async (t) => {
     const url = await postgres.createDatabase();
     const writer = await startRole(t, url, "writer");
@@ -189,20 +193,21 @@ testPostgres.serial(
 
     writer.child.kill("SIGCONT");
     await pending;
-    await eventually("the old writer is fenced", async () => (await ask(writer.port, "/health")).status === 503);
-    const fencedMessage =
-      "Another node writes to the database now, so this node no longer produces or applies blocks or accepts transactions.";
-    // Its connections may have been lost while it was frozen, which it reports until it has reconnected.
-    await eventually("the old writer reports that it is fenced", async () => {
-      const { chain } = (await askJson<Health>(writer.port, "/health")).subsystems;
-      return chain.status === "failed" && chain.lastError?.message === fencedMessage;
-    });
+    await until(() => readyLines(writer).length === 2, "the old writer stands by");
+    t.is(readyLines(writer)[1]!.role, "standby");
+    t.deepEqual(readyLines(writer)[1], { ...writer.ready, role: "standby" }, "on its own ports");
     const health = await askJson<Health>(writer.port, "/health");
-    t.false(health.accepting);
+    t.like(health, { accepting: false, dormant: true });
+    t.is(health.subsystems.chain.status, "ready");
+    t.regex(
+      health.subsystems.chain.extra!.reason,
+      /^Standby: .* It was the writer until \d{4}-.*Z, when another node had taken over\.$/,
+    );
+    t.regex(writer.stderr(), new RegExp(`process ${standby.child.pid} on .* has the writer lease now`));
     const rejected = readFailure(
       await t.throwsAsync(writer.client.submitTransaction({ transaction: createTransaction(200) })),
     );
-    t.is(rejected.reason, "DATABASE_UNAVAILABLE");
+    t.is(rejected.reason, "STATE_NOT_READY");
     for (const submission of load) {
       const accepted = await submission.catch(() => undefined);
       if (accepted !== undefined) {
@@ -211,12 +216,62 @@ testPostgres.serial(
     }
     await include(standby.client, 102);
     await checkBlocks(url);
-    t.is((await askJson<Health>(writer.port, "/health")).status, "failing", "permanently");
+    standby.child.kill("SIGKILL");
+    await until(() => readyLines(writer).length === 3, "the old writer takes over");
+    await include(writer.client, 103);
+    await checkBlocks(url);
+    const { chain } = (await askJson<Health>(writer.port, "/health")).subsystems;
+    t.deepEqual([chain.status, chain.extra], ["ready", undefined]);
     writer.child.kill("SIGTERM");
     t.is(await writer.ended, 0, writer.stderr());
-    await include(standby.client, 103);
   },
 );
+
+const testAlone = testUnless(typeof alone === "string" ? alone : undefined);
+testAlone.after(() => (alone as PostgresServer).remove());
+
+testAlone.serial(
+  "a standby takes no lease that expired during an outage before the writer could renew it for a full term",
+  async (t) => {
+    const server = alone as PostgresServer;
+    const url = await server.createDatabase();
+    const writer = await startRole(t, url, "writer");
+    const standby = await startRole(t, url, "standby");
+    await include(writer.client, 1);
+    const before = await readLeaseOf(url);
+    // The writer renews nothing until it is resumed.
+    writer.child.kill("SIGSTOP");
+    await server.stop();
+    await sleep(leaseMs);
+    await server.start();
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    t.teardown(() => client.end());
+    const reads = new Set<string>();
+    await until(async () => {
+      const { rows } = await client.query<{ at: string }>(
+        `SELECT CAST(query_start AS text) AS at FROM pg_stat_activity
+          WHERE application_name = 'gatehouse' AND query LIKE 'select%"writer_lease"%'`,
+      );
+      rows.forEach(({ at }) => reads.add(at));
+      return reads.size >= 3;
+    }, "the standby has read the expired lease");
+    writer.child.kill("SIGCONT");
+    await until(async () => (await readLeaseOf(url)).untilMs > before.untilMs, "the writer renews the lease");
+    await include(writer.client, 2);
+    t.is((await readLeaseOf(url)).epoch, before.epoch);
+    t.is(readyLines(standby).length, 1);
+
+    // The database stays up, so the standby replaces the writer once that is gone.
+    writer.child.kill("SIGKILL");
+    await hasTakenOver(standby);
+    await include(standby.client, 3);
+  },
+);
+
+async function readLeaseOf(url: string): Promise<StoredLease> {
+  return await withDatabase(url, ({ read }) => readLease(read));
+}
 
 /** Throws unless the stored blocks are one chain without gaps. */
 async function checkBlocks(url: string): Promise<void> {

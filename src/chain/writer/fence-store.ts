@@ -4,7 +4,7 @@
  */
 import type { Database, DatabaseTransaction, Queries } from "../../db/queries/database.js";
 import { FencedError } from "../blocks/store-types.js";
-import { limitIdleTime, type HeldLease, renewLease, leaseMs, readEpoch, lockLease } from "./writer-lease-store.js";
+import { limitIdleTime, type HeldLease, renewLease, renewEveryMs, leaseMs, readEpoch, lockLease } from "./writer-lease-store.js";
 
 /** Runs the work of a database transaction, and throws a FencedError if its changes must not be stored. */
 export interface Fence {
@@ -25,11 +25,6 @@ export interface FenceDeps {
   readonly onOutcome: (error: FencedError | undefined) => void;
 }
 
-/**
- * Duration after which a transaction renews the lease again at its end. Also the interval of statements that keep an
- * idle transaction open.
- */
-const renewAfterMs = leaseMs / 3;
 
 /** Creates the fence that checks the writer lease. */
 export function createFence({ held, files, onOutcome }: FenceDeps) {
@@ -79,10 +74,10 @@ export function createFence({ held, files, onOutcome }: FenceDeps) {
         const startedMs = performance.now();
         await checkLease(db, renewLease(db, held));
         running = db;
-        const heartbeat = setInterval(() => preventIdleEnd(db), renewAfterMs);
+        const heartbeat = setInterval(() => preventIdleEnd(db), renewEveryMs);
         try {
           const result = await work();
-          if (performance.now() - startedMs > renewAfterMs) {
+          if (performance.now() - startedMs > renewEveryMs) {
             await checkLease(db, renewLease(db, held));
           }
           await checkFiles();

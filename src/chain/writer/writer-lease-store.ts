@@ -4,6 +4,12 @@ import type { DatabasePart, Queries } from "../../db/queries/database.js";
 /** Milliseconds until a lease expires that is not renewed. */
 export const leaseMs = 10_000;
 
+/** Interval in milliseconds at which a holder renews its lease, and sends a statement in a long transaction. */
+export const renewEveryMs = leaseMs / 3;
+
+/** Time of expiry of a lease that its holder has released, or that no node has ever held. */
+export const released = 0;
+
 /** Lease as held by this node. */
 export interface HeldLease {
   /** Random ID of the holder, new for each time that a node acquires the lease. */
@@ -62,7 +68,8 @@ export function createWriterLeaseStore({
       return (await read.run((sql) => sql.schema.hasTable(table) as never)) === true;
     },
 
-    read: () => readLease(read),
+    /** Reads the lease over the connection for writes, because a standby server may show an earlier one. */
+    read: () => readLease(write),
 
     /**
      * Acquires the lease, if it is unchanged since it was read and no transaction holds its row. Returns the new epoch;
@@ -97,7 +104,7 @@ export function createWriterLeaseStore({
 
     /** Ends the lease, so that another node can acquire it immediately. Does nothing if another node has acquired it. */
     async release({ holder, epoch }: HeldLease): Promise<void> {
-      await write.run((sql) => sql(table).where({ holder, epoch }).update({ until_ms: 0 }));
+      await write.run((sql) => sql(table).where({ holder, epoch }).update({ until_ms: released }));
     },
   };
 }

@@ -4,7 +4,8 @@ import { readFile, readlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StartError } from "../../base/errors/start-error.js";
-import type { HeldLease, StoredLease, WriterLeaseStore } from "./writer-lease-store.js";
+import { createLeaseObserver, type LeaseObserver } from "./lease-observer.js";
+import { type HeldLease, released, type StoredLease, type WriterLeaseStore } from "./writer-lease-store.js";
 
 /** Interval between polls of a lease that another node holds. */
 const pollIntervalMs = 1_000;
@@ -18,42 +19,53 @@ export interface AcquireLeaseDeps {
   readonly identity: string;
   /** True if no other process can write. Any other holder of the lease has then exited, even if it has not expired. */
   readonly isAlone: boolean;
-  /** Called at each poll with the lease of the other holder, including its remaining duration. */
-  readonly onWaiting: (lease: StoredLease) => void;
+  /** Called at each poll with the lease of the other holder, and the milliseconds for which that can still renew it. */
+  readonly onWaiting: (lease: StoredLease, leftMs: number) => void;
   readonly signal: AbortSignal;
 }
 
 /**
- * Acquires the lease. If another node holds it, waits until the lease expires or is released.
+ * Acquires the lease. If another node holds it, waits until that node has not renewed it for a full term, or releases it.
  *
  * @throws StartError if the holder is alive, that is, if it renews the lease.
  */
 export async function acquireLease(deps: AcquireLeaseDeps): Promise<HeldLease> {
   const { store, onWaiting, signal } = deps;
+  const observer = createLeaseObserver();
   const first = await store.read();
   for (let lease = first; ; lease = await store.read()) {
-    if (lease.epoch !== first.epoch || lease.untilMs > first.untilMs) {
+    if (lease.epoch !== first.epoch || (lease.untilMs !== first.untilMs && lease.untilMs !== released)) {
       throw new StartError(
         `${describeHolder(lease)} writes to this database; stop it first, or start this node with --role reader or standby.`,
       );
     }
-    const held = await acquireIfFree(deps, lease);
+    const leftMs = deps.isAlone ? 0 : await remainingMs(lease, observer);
+    const held = leftMs === 0 ? await tryToAcquire(deps, lease) : undefined;
     if (held !== undefined) {
       return held;
     }
-    onWaiting(lease);
+    onWaiting(lease, leftMs);
     await sleep(pollIntervalMs, undefined, { signal });
   }
 }
 
-/** Acquires the lease if it is free; returns undefined if another node holds it. */
-export async function acquireIfFree(
-  { store, identity, isAlone }: Pick<AcquireLeaseDeps, "store" | "identity" | "isAlone">,
+/**
+ * Returns the milliseconds for which the holder of a lease can still renew it: 0 if it has released the lease, has
+ * exited, or has not renewed the lease for a full term.
+ */
+export async function remainingMs(lease: StoredLease, observer: LeaseObserver): Promise<number> {
+  const leftMs = observer.observe(lease);
+  return lease.untilMs === released || isHolderGone(lease, await machineId()) ? 0 : leftMs;
+}
+
+/**
+ * Acquires a lease that is free. Returns undefined if another node has renewed or acquired it in the meantime, or locks
+ * its row.
+ */
+export async function tryToAcquire(
+  { store, identity }: Pick<AcquireLeaseDeps, "store" | "identity">,
   lease: StoredLease,
 ): Promise<HeldLease | undefined> {
-  if (!isAlone && (await isHeld(lease))) {
-    return undefined;
-  }
   const machine = await machineId();
   const holder = randomBytes(16).toString("hex");
   ownHolders.add(holder);
@@ -69,7 +81,7 @@ export async function acquireIfFree(
   return epoch === undefined ? undefined : { holder, epoch };
 }
 
-/** Returns true if a node holds the lease, as far as this process can determine. */
+/** Returns true if a node holds the lease, as far as one look at the database shows. */
 export async function isHeld(lease: StoredLease): Promise<boolean> {
   return lease.leftMs > 0 && !isHolderGone(lease, await machineId());
 }

@@ -29,8 +29,8 @@ Examples:
       // Until the node registers its handler, it has read no files, so a reload does nothing.
       let reload = (): void => undefined;
       await runUntilSignal(
-        (signal, onTakeoverFailed) =>
-          start(config, { signal, onTakeoverFailed, onReload: (handler) => (reload = handler) }),
+        (signal, onRoleChangeFailed) =>
+          start(config, { signal, onRoleChangeFailed, onReload: (handler) => (reload = handler) }),
         () => reload(),
       );
     });
@@ -39,7 +39,7 @@ Examples:
 
 async function start(
   config: Config,
-  { onTakeoverFailed, ...options }: Omit<RunOptions, "processErrors" | "onReady">,
+  { onRoleChangeFailed, ...options }: Omit<RunOptions, "processErrors" | "onReady">,
 ): Promise<() => Promise<void>> {
   const [{ runNode }, { ProcessErrors, watchProcess }] = await Promise.all([
     import("../../node/node.js"),
@@ -61,9 +61,9 @@ async function start(
       printResult(config, event, () => panel(node));
       drawing = config.json ? undefined : showCatchingUp(node);
     },
-    onTakeoverFailed(error) {
+    onRoleChangeFailed(error) {
       void drawing?.stop();
-      onTakeoverFailed(error);
+      onRoleChangeFailed(error);
     },
   });
   return async () => {

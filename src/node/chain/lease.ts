@@ -4,15 +4,13 @@ import { StartError } from "../../base/errors/start-error.js";
 import { createFence, type Fence } from "../../chain/writer/fence-store.js";
 import { FencedError } from "../../chain/blocks/store-types.js";
 import { describeHolder, forgetHolder, acquireLease } from "../../chain/writer/writer-lease.js";
-import { createWriterLeaseStore, type HeldLease, leaseMs } from "../../chain/writer/writer-lease-store.js";
+import { createWriterLeaseStore, type HeldLease, type WriterLeaseStore, leaseMs, renewEveryMs } from "../../chain/writer/writer-lease-store.js";
 import { migrate } from "../migrations/migrate.js";
 import type { Database } from "../../db/queries/database.js";
 import type { SharedSubsystem } from "../../health/subsystems.js";
+import type { RoleChange } from "../lifecycle/role-change.js";
 import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
-
-/** Interval in milliseconds at which a lease is renewed. */
-const renewEveryMs = leaseMs / 3;
 
 /** Writer lease of a running node. */
 export type NodeLease = Awaited<ReturnType<typeof openLease>>;
@@ -44,10 +42,10 @@ export async function openLease(
         store,
         identity: key.publicKey,
         isAlone: database.files !== undefined,
-        onWaiting: (lease) =>
+        onWaiting: (lease, leftMs) =>
           log.info(
             { subsystem: "chain" },
-            `${describeHolder(lease)} had the writer lease and does not renew it; the lease expires in ${Math.max(0, Math.ceil(lease.leftMs / 1_000))} s`,
+            `${describeHolder(lease)} had the writer lease and does not renew it; the lease expires in ${Math.ceil(leftMs / 1_000)} s`,
           ),
         signal: lifecycle.signal,
       }),
@@ -56,9 +54,8 @@ export async function openLease(
     forgetHolder(heldLease);
     await store.release(heldLease);
   });
-  const lease = renewPeriodically(core, deps, heldLease, async () => {
-    log.error({ subsystem: "chain" }, `${describeHolder(await store.read())} has the writer lease now`);
-  });
+  const loss = createLossMonitor(core, deps, heldLease, store);
+  const lease = renewPeriodically(core, deps, heldLease, loss.onFenced);
   const renew = (): Promise<void> => database.transaction((db) => lease.fence.blocks(db, () => Promise.resolve()));
   try {
     await untilDatabaseResponds(core, renew);
@@ -67,7 +64,43 @@ export async function openLease(
   }
   lease.renewBy(renew);
   await untilDatabaseResponds(core, () => migrate(database));
-  return lease;
+  return { ...lease, roleChange: loss.roleChange };
+}
+
+/** Creates the monitor that finds out which node has the lease after a write was rejected. */
+function createLossMonitor(
+  { log, onShutdown }: Pick<NodeCore, "log" | "onShutdown">,
+  { database, key }: Pick<NodeLeaseDeps, "database" | "key">,
+  heldLease: HeldLease,
+  store: Pick<WriterLeaseStore, "read">,
+) {
+  let resolveChange: (change: RoleChange | undefined) => void = () => undefined;
+  const roleChange = new Promise<RoleChange | undefined>((resolve) => (resolveChange = resolve));
+  let query: Promise<void> | undefined;
+  onShutdown("the lease monitor", () => resolveChange(undefined));
+
+  async function findHolder(): Promise<void> {
+    const found = await store.read();
+    log.error({ subsystem: "chain" }, `${describeHolder(found)} has the writer lease now`);
+    const isSuccessor = found.epoch > heldLease.epoch && found.identity === key.publicKey;
+    if (isSuccessor && database.files === undefined) {
+      resolveChange({ role: "standby", replacedAtMs: Date.now() });
+    }
+  }
+
+  return {
+    /** Called with each write that the fence rejects because of the lease. */
+    onFenced(): void {
+      query ??= findHolder().catch(() => {
+        query = undefined;
+      });
+    },
+    /**
+     * Resolves once another node with the same key has replaced this one as the writer of a server; to undefined when
+     * the node stops. A database that was reset, or that another key took over, needs the operator instead.
+     */
+    roleChange,
+  };
 }
 
 /** Renews a lease periodically, and reports when the renewal fails. */
@@ -75,7 +108,7 @@ function renewPeriodically(
   { log, onShutdown }: Pick<NodeCore, "log" | "onShutdown">,
   { database, chainHealth }: Pick<NodeLeaseDeps, "database" | "chainHealth">,
   heldLease: HeldLease,
-  logHolder: () => Promise<void>,
+  onFenced: () => void,
 ) {
   let renewedMs = performance.now();
   let reported: string | undefined;
@@ -110,8 +143,8 @@ function renewPeriodically(
     onOutcome(fenced) {
       if (fenced === undefined) {
         renewedMs = performance.now();
-      } else if (fenced.reason === "lease" && fenced.message !== reported) {
-        logHolder().catch(() => undefined);
+      } else if (fenced.reason === "lease") {
+        onFenced();
       }
       report(fenced?.message);
     },

@@ -4,30 +4,37 @@ import { errorMessage } from "../../base/errors/error-message.js";
 import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { StartError } from "../../base/errors/start-error.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
-import { describeHolder, acquireIfFree } from "../../chain/writer/writer-lease.js";
+import { createLeaseObserver } from "../../chain/writer/lease-observer.js";
+import { describeHolder, remainingMs, tryToAcquire } from "../../chain/writer/writer-lease.js";
 import { createWriterLeaseStore, type HeldLease, renewLease } from "../../chain/writer/writer-lease-store.js";
 import type { Database } from "../../db/queries/database.js";
 import type { NodeCore } from "../lifecycle/core.js";
+import type { RoleChange, Succession } from "../lifecycle/role-change.js";
 
 /** Interval in milliseconds at which a standby polls the writer lease, and renews it until a writer replaces it. */
 const pollIntervalMs = 1_000;
+
+interface StandbyDeps extends Pick<Succession, "replacedAtMs"> {
+  readonly database: Database;
+  readonly key: NodeKey;
+}
+
 /**
  * Waits for the writer lease. Once acquired, the lease is renewed until the node stops, so that no other node acquires
- * it before the new writer starts. `takeoverLease` resolves to undefined if the node stops before that.
+ * it before the new writer starts. `roleChange` resolves to undefined if the node stops before that.
  *
  * @throws StartError if the node could not write to the database.
  */
 export async function startStandby(
   { log, onShutdown, subsystems }: Pick<NodeCore, "log" | "onShutdown" | "subsystems">,
-  { database, key }: { readonly database: Database; readonly key: NodeKey },
+  { database, key, replacedAtMs }: StandbyDeps,
 ) {
   const store = createWriterLeaseStore(database);
+  const observer = createLeaseObserver();
   await checkWritePermission(database);
-  subsystems.set("chain", {
-    extra: { reason: "Standby: it serves reads, and takes over when the writer is gone." },
-  });
-  let resolveLease: (acquired: HeldLease | undefined) => void = () => undefined;
-  const takeoverLease = new Promise<HeldLease | undefined>((resolve) => (resolveLease = resolve));
+  subsystems.set("chain", { extra: { reason: describeStandby(replacedAtMs) } });
+  let resolveChange: (change: RoleChange | undefined) => void = () => undefined;
+  const roleChange = new Promise<RoleChange | undefined>((resolve) => (resolveChange = resolve));
   let acquired: HeldLease | undefined;
 
   async function poll(): Promise<void> {
@@ -37,22 +44,34 @@ export async function startStandby(
       return;
     }
     const lease = await store.read();
-    acquired = await acquireIfFree({ store, identity: key.publicKey, isAlone: false }, lease);
+    if ((await remainingMs(lease, observer)) === 0) {
+      acquired = await tryToAcquire({ store, identity: key.publicKey }, lease);
+    }
     if (acquired !== undefined) {
       log.warn({ subsystem: "chain" }, `${describeHolder(lease)} is gone; this node takes over as the writer`);
-      resolveLease(acquired);
+      resolveChange({ role: "writer", acquiredLease: acquired });
     }
   }
 
   const polls = startPeriodicTask(poll, pollIntervalMs, (error) => {
+    observer.restart();
     const verb = acquired === undefined ? "read" : "renewed";
     log.warn({ subsystem: "chain", err: error }, `The writer lease cannot be ${verb}`);
   });
   onShutdown("the lease monitor", async () => {
     await polls.stop();
-    resolveLease(acquired);
+    resolveChange(undefined);
   });
-  return { takeoverLease };
+  return { roleChange };
+}
+
+/** Returns the reason that `/health` shows for the state of a standby. */
+function describeStandby(replacedAtMs: number | undefined): string {
+  const past =
+    replacedAtMs === undefined
+      ? ""
+      : ` It was the writer until ${new Date(replacedAtMs).toISOString()}, when another node had taken over.`;
+  return `Standby: it serves reads, and takes over when the writer is gone.${past}`;
 }
 
 /**
