@@ -75,6 +75,7 @@ export async function openDatabase(
       mempool,
       files,
       durabilityRisks: async () => (servers === undefined ? [] : await durabilityRisks(main.write, servers.count)),
+      allowStandbyReads: (rules) => servers?.allowStandbyReads(rules),
       async close() {
         await Promise.all([main.close(), mempool.close()]);
         // Release the lock last, so that no other process writes before the connections are closed.

@@ -3,8 +3,7 @@
  * a hung database delays a read by at most `timeoutMs`. A new query starts only after the last one finished or was
  * abandoned. Reads do not wait for a query that has timed out, but its late result still counts.
  */
-import { isDatabaseBusy, isDatabaseError } from "../base/errors/database-error-kind.js";
-import { errorMessage } from "../base/errors/error-message.js";
+import { isDatabaseBusy, publicReasonOf } from "../base/errors/database-error-kind.js";
 
 /**
  * Returns the number immediately if it is fresh enough, otherwise a promise; null while the number is unavailable. Never
@@ -28,11 +27,6 @@ export interface BoundedProbeDeps {
    * when the reason changes.
    */
   readonly onChange: (problem: string | undefined) => void;
-}
-
-/** Returns the error code of the database; "no connection" for one of its errors without a code. */
-function problemOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? (isDatabaseError(error) ? "no connection" : errorMessage(error));
 }
 
 /** Age at which a hung query is abandoned. A new query then replaces a connection that was lost without an error. */
@@ -92,7 +86,7 @@ export function createBoundedProbe(deps: BoundedProbeDeps): BoundedProbe {
         .then(
           (result) => finish(result, undefined),
           (error: unknown) =>
-            isDatabaseBusy(error) && value !== null ? finish(value, undefined) : finish(null, problemOf(error)),
+            isDatabaseBusy(error) && value !== null ? finish(value, undefined) : finish(null, publicReasonOf(error)),
         );
     });
   }

@@ -25,7 +25,7 @@ import type { Traces } from "../metrics/traces.js";
 import type { ListenAddress } from "../rpc/port/listen.js";
 import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
-import { openDatabase } from "../db/open.js";
+import { openWorkerDatabase } from "./data/database.js";
 import { type Forward, forwardService } from "../workers/forward.js";
 import { shareEveryMs } from "../workers/usage.js";
 import { type IpcChannel, openIpcChannel } from "../workers/ipc.js";
@@ -123,7 +123,7 @@ async function startWorker(
 
 /** Opens the node's database, and follows the blocks there. */
 async function readNodeData(core: NodeCore, { hasChain }: WorkerBooted) {
-  const database = await untilDatabaseResponds(core, () => openDatabase(core.config.databaseUrl));
+  const database = await untilDatabaseResponds(core, () => openWorkerDatabase(core.config));
   core.onShutdown("the database", () => database.close());
   monitorDisks(core, database);
   const stored: ChainStore<State> = createChainStore(database, stateIn, undefined);

@@ -1,25 +1,26 @@
 /** Selection of one of several PostgreSQL servers by the roles that they report. */
 import test from "ava";
 import { openDatabase } from "../../src/db/open.js";
-import { createServers, type ServerConnection, type Servers } from "../../src/db/postgresql/postgresql-servers.js";
+import { createServers, type ServerConnection, type ServerPool } from "../../src/db/postgresql/postgresql-servers.js";
 import { DatabaseError } from "../../src/db/queries/database.js";
 
 /** Reported role of a server, or the error of a connection to it. */
-type Role = { readonly isStandby: boolean; readonly timeline: number } | Error;
+type Role = { readonly isStandby: boolean; readonly timeline: number; readonly appliedBytes: number } | Error;
 
-/** Creates servers that report these roles, by their names. */
-function serversOf(roles: Record<string, Role>): Servers {
+/** Creates servers that report these roles, by their names. Returns the choice of a server for writes. */
+function serversOf(roles: Record<string, Role>): ServerPool {
   const urls = Object.keys(roles).map((name) => `postgres://${name}/g`);
-  return createServers(urls, "write", (url) => {
+  const servers = createServers(urls, "write", (url) => {
     const role = roles[new URL(url).host]!;
     const client = { query: () => Promise.resolve({ rows: [role] }), end: () => Promise.resolve() };
     return role instanceof Error ? Promise.reject(role) : Promise.resolve(client as unknown as ServerConnection);
   });
+  return servers.pool("write");
 }
 
 const unreachable = Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
-const standby: Role = { isStandby: true, timeline: 0 };
-const primary = (timeline: number): Role => ({ isStandby: false, timeline });
+const standby: Role = { isStandby: true, timeline: 0, appliedBytes: 1 };
+const primary = (timeline: number): Role => ({ isStandby: false, timeline, appliedBytes: 0 });
 
 test("selects the primary that was promoted last, and never an earlier primary again", async (t) => {
   const roles: Record<string, Role> = { a: primary(1), b: standby };
@@ -62,4 +63,100 @@ test("the errors for unreachable servers contain no password", async (t) => {
   ] as const) {
     await t.throwsAsync(openDatabase(url!), { instanceOf: DatabaseError, message });
   }
+});
+
+/** Connection to a server with a role; a change of the role does not end it. */
+function connectionTo(roles: Record<string, Role>, url: string): ServerConnection {
+  const role = roles[new URL(url).host] as Exclude<Role, Error>;
+  return {
+    query: () => Promise.resolve({ rows: [{ standby: role.isStandby }] }),
+    on: () => undefined,
+    once: () => undefined,
+    end: () => Promise.resolve(),
+  };
+}
+
+/** Creates a writer's servers, and a function that connects one of its pools to the server that it selects. */
+function writerOf(roles: Record<string, Role>) {
+  const urls = Object.keys(roles).map((name) => `postgres://${name}/g`);
+  const servers = createServers(urls, "write", (url) => {
+    const role = roles[new URL(url).host]!;
+    const client = { query: () => Promise.resolve({ rows: [role] }), end: () => Promise.resolve() };
+    return role instanceof Error ? Promise.reject(role) : Promise.resolve(client as unknown as ServerConnection);
+  });
+  const pools = { read: servers.pool("read"), write: servers.pool("write") };
+  return {
+    ...{ servers, pools },
+    async connect(use: "read" | "write") {
+      const url = await pools[use].selectUrl();
+      const connection = connectionTo(roles, url);
+      await pools[use].admit(connection);
+      return { connection, host: new URL(url).host };
+    },
+  };
+}
+
+const applied = (appliedBytes: number): Role => ({ isStandby: true, timeline: 0, appliedBytes });
+const lost = Object.assign(new Error("ended"), { code: "57P01" });
+
+test("reads of a writer go to the latest standby only while there is no primary, and only if it is current", async (t) => {
+  const roles: Record<string, Role> = { a: primary(1), b: applied(5), c: applied(9) };
+  const { servers, pools, connect } = writerOf(roles);
+  let isCurrent = false;
+  const moves: string[] = [];
+  servers.allowStandbyReads({ isCurrent: () => Promise.resolve(isCurrent), onMoved: () => void moves.push("moved") });
+  await connect("write");
+  const read = await connect("read");
+  t.is(read.host, "a");
+
+  roles["a"] = unreachable;
+  pools.read.onDatabaseError(lost);
+  t.false(pools.read.isAdmitted(read.connection));
+  await t.throwsAsync(connect("write"), { message: /^None of the databases is a primary/ });
+  await t.throwsAsync(connect("read"), { message: /is a standby/ });
+  t.deepEqual(moves, []);
+  isCurrent = true;
+  const fallback = await connect("read");
+  t.is(fallback.host, "c");
+  t.true(pools.read.isAdmitted(fallback.connection));
+  t.deepEqual(moves, ["moved"]);
+  // Further failed writes do not end the reads.
+  pools.write.onDatabaseError(lost);
+  t.true(pools.read.isAdmitted(fallback.connection));
+
+  roles["b"] = primary(2);
+  t.is((await connect("write")).host, "b");
+  t.false(pools.read.isAdmitted(fallback.connection), "the standby may lack what is written from here on");
+  t.is((await connect("read")).host, "b");
+  t.deepEqual(moves, ["moved", "moved"]);
+});
+
+test("a write that succeeds ends the reads from a standby, even if the primary seemed to be lost", async (t) => {
+  const roles: Record<string, Role> = { a: primary(1), b: applied(5) };
+  const { servers, pools, connect } = writerOf(roles);
+  servers.allowStandbyReads({ isCurrent: () => Promise.resolve(true), onMoved: () => undefined });
+  await connect("write");
+  let commit: () => void = () => undefined;
+  const write = pools.write.monitor(() => new Promise<void>((resolve) => (commit = resolve)));
+  pools.read.onDatabaseError(lost);
+  roles["a"] = unreachable;
+  const fallback = await connect("read");
+  t.true(pools.read.isAdmitted(fallback.connection));
+  commit();
+  await write;
+  t.false(pools.read.isAdmitted(fallback.connection));
+});
+
+test("a process without permission for reads from a standby gets none", async (t) => {
+  const { connect } = writerOf({ a: unreachable, b: applied(5) });
+  await t.throwsAsync(connect("read"), { message: /^None of the databases is a primary/ });
+});
+
+test("the reason for /health numbers the servers and names no host", async (t) => {
+  const { connect } = writerOf({ a: unreachable, b: applied(5) });
+  const { publicReason } = await t.throwsAsync<DatabaseError>(connect("write"));
+  t.is(
+    publicReason,
+    "none of its 2 servers is a primary that accepts writes; server 1: ECONNREFUSED; server 2: a standby",
+  );
 });

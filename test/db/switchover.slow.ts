@@ -1,10 +1,20 @@
 /** Failover between PostgreSQL servers while a node writes. */
+import { type Client, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import { join } from "node:path";
+import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { sha256 } from "../../src/base/crypto/hash.js";
+import { prepareWrite } from "../../src/chain/writer/writer-lease-store.js";
 import { isDatabaseError } from "../../src/base/errors/database-error-kind.js";
 import type { Database } from "../../src/db/queries/database.js";
-import { openDatabase } from "../../src/db/open.js";
+import { openDatabase, withDatabase } from "../../src/db/open.js";
 import type { Access } from "../../src/db/postgresql/postgresql-servers.js";
 import { testKey } from "../helpers/chain/keys.js";
+import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import type { HealthBody } from "../helpers/process/health-shape.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { readFailure } from "../helpers/wire/rpc-clients.js";
 import { type PostgresPair, startPostgresPair } from "../helpers/databases/postgres-pair.js";
 import { startNodeProcess } from "../helpers/nodes/run-cli.js";
 import { authorityDirectory } from "../helpers/nodes/start-node.js";
@@ -68,8 +78,11 @@ testPair.serial(
   "commits wait for the disk even if the role disables that, and risky server settings are reported",
   async (t) => {
     const database = await open(t, pair.urls.join(","));
-    const commitMode = async ({ write }: Database): Promise<unknown> =>
-      (await write.rows((sql) => sql.raw("SELECT current_setting('synchronous_commit') AS mode")))[0];
+    const commitMode = ({ transaction }: Database): Promise<unknown> =>
+      transaction(async (db) => {
+        await prepareWrite(db);
+        return (await db.rows((sql) => sql.raw("SELECT current_setting('synchronous_commit') AS mode")))[0];
+      });
     t.deepEqual(await commitMode(database), { mode: "on" });
     const [risk, ...others] = await database.durabilityRisks();
     t.is(risk, "PostgreSQL runs with fsync = off: a crash of its machine can lose or corrupt every block.");
@@ -124,10 +137,87 @@ testPair.serial("leaves a server that stops responding within seconds", async (t
   await eventually("the server responds again", async () => (await insert(database)) !== undefined);
 });
 
+testPair.serial(
+  "while there is no primary, a writer and its standby serve reads from the other server, and say what is wrong",
+  async (t) => {
+    const dir = await authorityDirectory(t, authority);
+    const database = await emptyDatabase();
+    const writer = await startNodeProcess(t, dir, ["--genesis", join(dir, "genesis.json"), "--database", database]);
+    const standby = await startNodeProcess(t, await authorityDirectory(t, authority), [
+      ...["--database", database, "--role", "standby"],
+    ]);
+    const nodes = [writer, standby];
+    const clients = nodes.map(({ ready }) =>
+      createClient(ChainService, createGrpcTransport({ baseUrl: ready.rpc })),
+    );
+    const transactions = [1, 2, 3, 4].map((nonce) =>
+      signTransaction(testKey(2), nonce, createPublic(`p${nonce}`, `{"n":${nonce}}`)),
+    );
+    const [first, second, third, last] = transactions;
+    const include = async (transaction: Transaction): Promise<void> => {
+      await eventually("a transaction is accepted", async () => {
+        await clients[0]!.submitTransaction({ transaction });
+        return true;
+      });
+      await until(async () => (await blockOf(clients[0]!, transaction)) !== undefined);
+    };
+    await include(first!);
+    await include(second!);
+    await until(async () => (await clients[1]!.getHead({})).number === 2n);
+
+    await pair.primary.crash("SIGKILL");
+    // Each read goes to the database: its result was not read before.
+    for (const [i, client] of clients.entries()) {
+      await eventually("a block can be read", async () => {
+        const { block } = await client.getBlock({ number: BigInt(i + 1) });
+        return block !== undefined;
+      });
+      t.is((await client.getHead({})).number, 2n);
+    }
+    const accepted = await t.throwsAsync(clients[0]!.submitTransaction({ transaction: third! }));
+    t.is(readFailure(accepted).reason, "DATABASE_UNAVAILABLE");
+    const state =
+      /\(none of its 2 servers is a primary that accepts writes; (server \d: (ECONNREFUSED|a standby)(; )?){2}\)\./;
+    await eventually("the writer says what is wrong", async () =>
+      state.test((await askJson<HealthBody>(writer.port, "/health")).subsystems["chain"]!.lastError!.message),
+    );
+    await eventually("the standby says what is wrong", async () =>
+      state.test((await askJson<HealthBody>(standby.port, "/health")).subsystems["chain"]!.extra!.reason),
+    );
+    t.is((await ask(writer.port, "/health")).status, 503);
+    t.is((await ask(standby.port, "/health")).status, 200, "it serves all that it served before");
+
+    await pair.changePlaces("killed");
+    await include(third!);
+    await include(last!);
+    await until(async () => (await clients[1]!.getHead({})).number === (await clients[0]!.getHead({})).number);
+    for (const client of clients) {
+      await until(async () => (await blockOf(client, last!)) !== undefined);
+    }
+    t.is((await ask(writer.port, "/health")).status, 200);
+    await eventually("the standby has nothing to say", async () =>
+      !state.test((await askJson<HealthBody>(standby.port, "/health")).subsystems["chain"]!.extra!.reason),
+    );
+  },
+);
+
+/** Empties the database that all tests share, and returns its URLs. */
+async function emptyDatabase(): Promise<string> {
+  await withDatabase(pair.urls.join(","), ({ write }) =>
+    write.runAll((sql) => [sql.raw("DROP SCHEMA public CASCADE"), sql.raw("CREATE SCHEMA public")]),
+  );
+  return pair.urls.join(",");
+}
+
+/** Returns the number of the block with a transaction; undefined if it is in none. */
+async function blockOf(client: Client<typeof ChainService>, { body }: Transaction): Promise<bigint | undefined> {
+  return (await client.getTransaction({ hash: sha256(body) })).blockNumber;
+}
+
 testPair.serial("20 switchovers under load lose no acknowledged block or transaction", async (t) => {
   t.timeout(360_000);
   const dir = await authorityDirectory(t, authority);
-  const database = pair.urls.join(",");
+  const database = await emptyDatabase();
   const node = await startNodeProcess(t, dir, ["--genesis", join(dir, "genesis.json"), "--database", database]);
   const { withoutMs, blocks, transactions, ...wrong } = await changeUnderLoad({
     pair,

@@ -3,6 +3,8 @@
  * invalid query.
  */
 
+import { errorMessage } from "./error-message.js";
+
 /**
  * Reason for the failure of a valid query:
  * - `unavailable`: the database is unreachable or full.
@@ -36,6 +38,15 @@ export function isDatabaseBusy(thrown: unknown): boolean {
 
 export function isDatabaseCorruption(thrown: unknown): boolean {
   return databaseErrorKindOf(thrown) === "damaged";
+}
+
+/**
+ * Returns the reason of a database error for `/health`, which is public: the reason that the error carries, or the
+ * engine's code; "no connection" for an error without either, and the message of any other error.
+ */
+export function publicReasonOf(error: unknown): string {
+  const { code, publicReason } = error as NodeJS.ErrnoException & { readonly publicReason?: string };
+  return publicReason ?? code ?? (isDatabaseError(error) ? "no connection" : errorMessage(error));
 }
 
 const explanations = new WeakMap<object, () => Error>();

@@ -36,6 +36,18 @@ export function toHex(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
 }
 
+/**
+ * Returns the number of the latest block on one server; undefined without blocks.
+ *
+ * @param rows returns the rows of a query on that server.
+ */
+export async function readLatestNumber(
+  rows: (text: string) => Promise<readonly object[]>,
+): Promise<bigint | undefined> {
+  const [row] = (await rows("SELECT max(number) AS latest FROM blocks")) as { readonly latest: number | null }[];
+  return typeof row?.latest === "number" ? BigInt(row.latest) : undefined;
+}
+
 /** Inserts headers of blocks without their transactions. */
 export async function importHeaders(db: Queries, headers: readonly CheckedHeader[]): Promise<void> {
   await bulkInsert(db, "blocks", blockKinds, headers.map(blockValues));

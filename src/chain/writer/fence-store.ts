@@ -4,7 +4,7 @@
  */
 import type { Database, DatabaseTransaction, Queries } from "../../db/queries/database.js";
 import { FencedError } from "../blocks/store-types.js";
-import { limitIdleTime, type HeldLease, renewLease, renewEveryMs, leaseMs, readEpoch, lockLease } from "./writer-lease-store.js";
+import { prepareWrite, type HeldLease, renewLease, renewEveryMs, leaseMs, readEpoch, lockLease } from "./writer-lease-store.js";
 
 /** Runs the work of a database transaction, and throws a FencedError if its changes must not be stored. */
 export interface Fence {
@@ -116,6 +116,6 @@ export function createFence({ held, files, onOutcome }: FenceDeps) {
 function preventIdleEnd(db: DatabaseTransaction): void {
   if (db.stalledMs() === 0) {
     // An error ends the transaction, so the next query of the work reports it.
-    limitIdleTime(db).catch(() => undefined);
+    prepareWrite(db).catch(() => undefined);
   }
 }

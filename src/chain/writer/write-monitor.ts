@@ -28,7 +28,7 @@ interface Part {
 /**
  * Wraps the writes of a store in a monitor.
  *
- * @param onChange called with the error when writes start to fail, and with undefined when they succeed again.
+ * @param onChange called with the error of each failed write, and with undefined when writes succeed again.
  */
 export function monitorWrites<State>(store: ChainStore<State>, onChange: (error: unknown) => void) {
   const idle = { isFailing: false, lockedSinceMs: undefined, timer: undefined };
@@ -84,7 +84,7 @@ export function monitorWrites<State>(store: ChainStore<State>, onChange: (error:
       part.timer = undefined;
       part.lockedSinceMs = undefined;
     }
-    if (isAnyFailing() !== wasFailing) {
+    if (part.isFailing || (wasFailing && !isAnyFailing())) {
       onChange(error);
     }
   }

@@ -81,7 +81,7 @@ export function createWriterLeaseStore({
     ): Promise<number | undefined> =>
       transaction(async (db) => {
         const { skipLocked, nowMs } = db.dialect;
-        await limitIdleTime(db);
+        await prepareWrite(db);
         const unchanged = await db.rows((sql) =>
           sql.raw(`SELECT epoch FROM ${table} WHERE epoch = ? AND until_ms = ?${skipLocked}`, [
             expected.epoch,
@@ -127,11 +127,11 @@ export async function readEpoch(db: Queries): Promise<number> {
 }
 
 /**
- * Makes the database server end this transaction if the process hangs in the middle of it. Each call restarts the time
- * limit.
+ * Makes the commit of this transaction wait for the disk, and makes the database server end the transaction if the
+ * process hangs in the middle of it. Each call restarts that time limit.
  */
-export async function limitIdleTime(db: Queries): Promise<void> {
-  const { limitIdleTime: statement } = db.dialect;
+export async function prepareWrite(db: Queries): Promise<void> {
+  const { prepareWrite: statement } = db.dialect;
   if (statement !== undefined) {
     await db.run((sql) => sql.raw(statement));
   }
@@ -142,7 +142,7 @@ export async function limitIdleTime(db: Queries): Promise<void> {
  * true if this node holds the lease.
  */
 export async function renewLease(db: Queries, { holder, epoch }: HeldLease): Promise<boolean> {
-  await limitIdleTime(db);
+  await prepareWrite(db);
   const untilMs = `${db.dialect.nowMs} + ${leaseMs}`;
   const renewedRows = await db.run((sql) =>
     sql(table)
@@ -157,6 +157,6 @@ export async function renewLease(db: Queries, { holder, epoch }: HeldLease): Pro
  * transaction of a block. Returns true if this node holds the lease.
  */
 export async function lockLease(db: Queries, { holder, epoch }: HeldLease): Promise<boolean> {
-  await limitIdleTime(db);
+  await prepareWrite(db);
   return (await db.first((sql) => sql(table).where({ holder, epoch }).forKeyShare().select("epoch"))) !== undefined;
 }

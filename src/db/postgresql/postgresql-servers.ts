@@ -1,13 +1,16 @@
 /**
- * Selects one of several PostgreSQL servers. The servers replicate one database: the primary accepts writes, the others
- * are standbys, and roles change at runtime. Connections go to the server that was selected last. If it is lost or is
- * no longer the primary, all connections are dropped and the servers are queried again.
+ * Selects among PostgreSQL servers. The servers replicate one database: the primary accepts writes, the others are
+ * standbys, and roles change at runtime. Connections go to the servers that were selected last. If one is lost, or the
+ * primary is no longer one, its connections are dropped and the servers are queried again.
  */
 import { errorMessage } from "../../base/errors/error-message.js";
-import { DatabaseError, temporaryError } from "../queries/database.js";
+import { DatabaseError, type PoolUse, type StandbyReads, temporaryError } from "../queries/database.js";
 
-/** Access to the database. Writes need the primary; reads prefer a standby. */
-export type Access = "write" | "read";
+/**
+ * Access to the database. `write`: reads and writes go to the primary; reads may go to a standby while there is no
+ * primary. `follow`: reads prefer a standby, writes go to the primary. `read`: everything prefers a standby.
+ */
+export type Access = "write" | "follow" | "read";
 
 /** Connection to a server, as the driver provides it. */
 export interface ServerConnection {
@@ -18,11 +21,15 @@ export interface ServerConnection {
   end(): Promise<void>;
 }
 
+type ServerRole = "primary" | "standby";
+
 interface Reachable {
   readonly url: string;
   readonly isStandby: boolean;
   /** Number that increases with each promotion of a standby; 0 for a standby. */
   readonly timeline: number;
+  /** Bytes of the log that a standby has applied; 0 for a primary. */
+  readonly appliedBytes: number;
 }
 
 interface Unreachable {
@@ -46,9 +53,14 @@ const checkTimeoutMs = 5_000;
 /** Interval in milliseconds between probes of the server while a response is awaited. */
 const checkIntervalMs = 5_000;
 
+/** Interval in milliseconds between searches for a primary while reads go to a standby instead. */
+const searchIntervalMs = 1_000;
+
 const roleQuery = `SELECT standby AS "isStandby",
   CASE WHEN standby THEN 0 ELSE CAST(CAST('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8) AS bit(32)) AS integer)
-  END AS timeline
+  END AS timeline,
+  CASE WHEN standby THEN CAST(coalesce(pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0'), 0) AS double precision) ELSE 0
+  END AS "appliedBytes"
   FROM pg_is_in_recovery() AS standby`;
 
 /**
@@ -67,102 +79,238 @@ export function describeServer(url: string): string {
   return `${host}${pathname}`;
 }
 
+/** Servers of a database, with the rules by which the two uses of connections choose among them. */
 export type Servers = ReturnType<typeof createServers>;
 
-export function createServers(urls: readonly string[], access: Access, connect: Connect) {
-  const admitted = new WeakMap<object, number>();
-  let generation = 0;
-  let selecting: Promise<string> | undefined;
-  let checking: Promise<void> | undefined;
-  /** URL of the server that connections go to. */
-  let [current] = urls;
-  const connections = new Set<ServerConnection>();
-  const selectAmong = createServerSelection(access);
+/** Choice of a server for one use of connections. */
+export type ServerPool = ReturnType<Servers["pool"]>;
 
-  async function selectAgain(): Promise<string> {
-    current = selectAmong(await Promise.all(urls.map((url) => probe(url, connect))));
-    return current;
+export function createServers(urls: readonly string[], access: Access, connect: Connect) {
+  const states = createServerStates(urls.length);
+  /** Roles of the servers of open connections. */
+  const connections = new Map<ServerConnection, ServerRole>();
+  /** Open connections that passed the checks, with the number of losses of servers of that role before the checks. */
+  const admitted = new WeakMap<object, { readonly role: ServerRole; readonly losses: number }>();
+  let standbyReads: StandbyReads | undefined;
+  let surveying: Promise<Survey> | undefined;
+  let search: NodeJS.Timeout | undefined;
+  let readRole: ServerRole | undefined;
+
+  /** Queries the roles of all servers. */
+  function survey(): Promise<Survey> {
+    surveying ??= Promise.all(urls.map((url) => probe(url, connect)))
+      .then((all) => states.select(all))
+      .finally(() => (surveying = undefined));
+    return surveying;
+  }
+
+  /** Moves reads back from a standby once there is a primary, for a process that does not write by itself. */
+  async function searchPrimary(): Promise<void> {
+    const isInUse = [...connections.values()].includes("standby");
+    if (states.hasPrimary() || !isInUse) {
+      clearInterval(search);
+      search = undefined;
+      return;
+    }
+    const seenIn = states.losses("primary");
+    const { primary } = await survey();
+    if (primary !== undefined) {
+      states.sawPrimary(seenIn);
+    }
   }
 
   /**
-   * Probes the server and drops its connections if it is lost. A host that is cut off sends nothing, and TCP would
-   * retransmit for minutes.
+   * Checks that a standby may serve the reads of a process that reads the primary otherwise.
+   *
+   * @throws DatabaseError if it may not.
    */
-  async function check(): Promise<void> {
-    const waiting = [...connections];
-    const server = await probe(current!, connect, checkTimeoutMs);
-    const isLost = "error" in server ? isLoss(server.error) : access === "write" && server.isStandby;
-    if (isLost) {
-      generation++;
-      waiting.forEach((connection) => void connection.end());
+  async function checkStandbyReads(connection: ServerConnection): Promise<void> {
+    const rows = async (text: string): Promise<readonly object[]> => (await connection.query(text)).rows;
+    const isCurrent = standbyReads !== undefined && !states.hasPrimary() && (await standbyReads.isCurrent(rows));
+    // A primary may have been found in the meantime, and the process may have written to it.
+    if (!isCurrent || states.hasPrimary()) {
+      throw readOnlyError(urls);
     }
+    search ??= setInterval(() => void searchPrimary(), searchIntervalMs).unref();
   }
 
-  function onDatabaseError(error: unknown): void {
-    if (isLoss(error)) {
-      generation++;
+  /** Returns the choice of a server for connections of one use. */
+  function pool(use: PoolUse) {
+    const isWriting = use === "write" && access !== "read";
+    const isPrimaryOnly = isWriting || access === "write";
+    let [current] = urls;
+    let role: ServerRole = isPrimaryOnly ? "primary" : "standby";
+    let checking: Promise<void> | undefined;
+
+    function choose({ primary, standby, latestStandby, describe }: Survey): Reachable {
+      const other = !isPrimaryOnly ? (standby ?? primary) : primary;
+      const isFallback = !isWriting && standbyReads !== undefined;
+      const chosen = other ?? (isFallback ? latestStandby : undefined);
+      if (chosen === undefined) {
+        throw describe();
+      }
+      return chosen;
     }
+
+    /**
+     * Probes the server and drops its connections if it is lost. A host that is cut off sends nothing, and TCP would
+     * retransmit for minutes.
+     */
+    async function check(): Promise<void> {
+      const lostRole = role;
+      const waiting = [...connections].filter(([, connected]) => connected === lostRole);
+      const server = await probe(current!, connect, checkTimeoutMs);
+      const isLost = "error" in server ? isLoss(server.error) : lostRole === "primary" && server.isStandby;
+      if (isLost) {
+        states.lose(lostRole);
+        waiting.forEach(([connection]) => void connection.end());
+      }
+    }
+
+    function onDatabaseError(error: unknown): void {
+      if (isLoss(error)) {
+        states.lose(role);
+      }
+    }
+
+    /** Checks the role of the server of a new connection. */
+    async function checkRole(connection: ServerConnection): Promise<ServerRole> {
+      const { rows } = await connection.query("SELECT pg_is_in_recovery() AS standby");
+      const found = (rows[0] as { readonly standby: boolean }).standby ? "standby" : "primary";
+      if (found === "standby" && isWriting) {
+        throw readOnlyError(urls);
+      }
+      if (found === "standby" && isPrimaryOnly) {
+        await checkStandbyReads(connection);
+      }
+      return found;
+    }
+
+    return {
+      /**
+       * Returns the URL of the server to use. With several servers, queries all of them to select one.
+       *
+       * @throws DatabaseError if no server is usable.
+       */
+      async selectUrl(): Promise<string> {
+        if (urls.length > 1) {
+          const chosen = choose(await survey());
+          current = chosen.url;
+          role = chosen.isStandby ? "standby" : "primary";
+        }
+        return current!;
+      },
+      /** Returns a number that changes when another server may have to be selected. */
+      generation: () => states.generation(),
+      /**
+       * Checks a new connection.
+       *
+       * @throws DatabaseError if write access is needed and the server is a standby.
+       */
+      async admit(connection: ServerConnection): Promise<void> {
+        const losses = { primary: states.losses("primary"), standby: states.losses("standby") };
+        // The server may close an idle connection.
+        connection.on("error", onDatabaseError);
+        connections.set(connection, role);
+        connection.once("end", () => connections.delete(connection));
+        const found = await checkRole(connection);
+        role = found;
+        connections.set(connection, found);
+        if (found === "primary") {
+          states.sawPrimary(losses.primary);
+        }
+        if (use === "read" && access === "write" && found !== readRole) {
+          const isMoved = readRole !== undefined;
+          readRole = found;
+          if (isMoved) {
+            standbyReads?.onMoved();
+          }
+        }
+        admitted.set(connection, { role: found, losses: losses[found] });
+      },
+      isAdmitted(connection: object): boolean {
+        const entry = admitted.get(connection);
+        const isReplaced = isPrimaryOnly && entry?.role === "standby" && states.hasPrimary();
+        return entry !== undefined && !isReplaced && entry.losses === states.losses(entry.role);
+      },
+      /**
+       * Monitors work while it waits for a response. Every 5 s it probes the server over a new connection. If the
+       * server is lost, its connections are closed and the pending work rejects.
+       */
+      async monitor<T>(work: () => Promise<T>): Promise<T> {
+        const timer = setInterval(() => {
+          checking ??= check().finally(() => (checking = undefined));
+        }, checkIntervalMs);
+        try {
+          const result = await work();
+          if (isWriting) {
+            // From here on, this process may show what it has written, which a standby may lack.
+            states.sawPrimary(states.losses("primary"));
+          }
+          return result;
+        } finally {
+          clearInterval(timer);
+        }
+      },
+      onDatabaseError,
+    };
   }
 
   return {
     count: urls.length,
-    /**
-     * Returns the URL of the server to use. With several servers, queries all of them to select one.
-     *
-     * @throws DatabaseError if no server is usable.
-     */
-    async selectUrl(): Promise<string> {
-      const [only, ...others] = urls;
-      if (others.length === 0) {
-        return only!;
-      }
-      selecting ??= selectAgain().finally(() => (selecting = undefined));
-      return await selecting;
+    pool,
+    /** Lets a standby serve reads of this process, which writes to the primary, while there is no primary. */
+    allowStandbyReads(rules: StandbyReads): void {
+      standbyReads = rules;
     },
-    /** Returns the number of times that all connections were dropped. */
+  };
+}
+
+/** Servers that can be used, and the error for a use that none of them suits. */
+interface Survey {
+  readonly primary: Reachable | undefined;
+  /** First standby in the order of the URLs. */
+  readonly standby: Reachable | undefined;
+  /** Standby that has applied the most. */
+  readonly latestStandby: Reachable | undefined;
+  readonly describe: () => DatabaseError;
+}
+
+/** Creates the knowledge about the servers that both uses of connections share. */
+function createServerStates(count: number) {
+  const losses = { primary: 0, standby: 0 };
+  /** Number of losses of the primary when one was seen last. */
+  let primarySeenIn = -1;
+  let generation = 0;
+  /** Latest timeline of a primary seen so far. A primary with an older timeline has been replaced. */
+  let latestTimeline = 0;
+  const hasPrimary = (): boolean => primarySeenIn === losses.primary;
+  return {
+    losses: (role: ServerRole) => losses[role],
     generation: () => generation,
-    /**
-     * Checks a new connection and prepares it.
-     *
-     * @throws DatabaseError if write access is needed and the server is a standby.
-     */
-    async admit(connection: ServerConnection): Promise<void> {
-      const admittedIn = generation;
-      // The server may close an idle connection.
-      connection.on("error", onDatabaseError);
-      connections.add(connection);
-      connection.once("end", () => connections.delete(connection));
-      if (access === "write") {
-        const { rows } = await connection.query("SELECT pg_is_in_recovery() AS standby");
-        if ((rows[0] as { readonly standby: boolean }).standby) {
-          // With several servers, another one may be promoted soon, so the error is temporary.
-          throw urls.length === 1
-            ? new DatabaseError(describeReadOnly(describeServer(urls[0]!)), readOnly)
-            : temporaryError(describeReadOnly("the server"), "unavailable", readOnly);
-        }
-        // Commits wait for the disk, even if the role or the database sets synchronous_commit = off.
-        await connection.query(
-          "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
-        );
-      }
-      admitted.set(connection, admittedIn);
+    /** Returns true if a primary was seen, and was not lost since. */
+    hasPrimary,
+    lose(role: ServerRole): void {
+      losses[role]++;
+      generation++;
     },
-    isAdmitted: (connection: object) => admitted.get(connection) === generation,
-    /**
-     * Monitors work while it waits for a response. Every 5 s it probes the server over a new connection. If the server
-     * is lost, its connections are closed and the pending work rejects.
-     */
-    async monitor<T>(work: () => Promise<T>): Promise<T> {
-      const timer = setInterval(() => {
-        checking ??= check().finally(() => (checking = undefined));
-      }, checkIntervalMs);
-      try {
-        return await work();
-      } finally {
-        clearInterval(timer);
+    /** Records a primary that was seen after this number of losses. */
+    sawPrimary(seenIn: number): void {
+      if (!hasPrimary()) {
+        primarySeenIn = seenIn;
+        generation++;
       }
     },
-    onDatabaseError,
+    select(all: readonly (Reachable | Unreachable)[]): Survey {
+      const reachable = all.filter((server): server is Reachable => "isStandby" in server);
+      const standbys = reachable.filter(({ isStandby }) => isStandby);
+      const [primary] = reachable
+        .filter(({ isStandby, timeline }) => !isStandby && timeline >= latestTimeline)
+        .toSorted((a, b) => b.timeline - a.timeline);
+      latestTimeline = Math.max(latestTimeline, primary?.timeline ?? 0);
+      const [latestStandby] = standbys.toSorted((a, b) => b.appliedBytes - a.appliedBytes);
+      return { primary, standby: standbys[0], latestStandby, describe: () => noServerError(all, count) };
+    },
   };
 }
 
@@ -180,43 +328,31 @@ async function probe(url: string, connect: Connect, timeoutMs = probeTimeoutMs):
   }
 }
 
-/** Creates a function that returns the URL of the server to use. It throws a DatabaseError if no server is usable. */
-function createServerSelection(access: Access): (all: readonly (Reachable | Unreachable)[]) => string {
-  /** Latest timeline of a primary seen so far. A primary with an older timeline has been replaced. */
-  let latestTimeline = 0;
-  return (all) => {
-    const reachable = all.filter((server): server is Reachable => "isStandby" in server);
-    const [standby] = reachable.filter(({ isStandby }) => isStandby);
-    const [primary] = reachable
-      .filter(({ isStandby, timeline }) => !isStandby && timeline >= latestTimeline)
-      .toSorted((a, b) => b.timeline - a.timeline);
-    const found = access === "write" ? primary : (standby ?? primary);
-    if (found === undefined) {
-      throw noServerError(all);
-    }
-    latestTimeline = Math.max(latestTimeline, primary?.timeline ?? 0);
-    return found.url;
-  };
-}
-
 /** SQLSTATE of a write that a standby rejects, because it is read-only. */
 const readOnly = "25006";
 /** SQLSTATE of a connection that could not be established. */
 const unreachable = "08001";
 
-function describeReadOnly(name: string): string {
-  return `The database ${name} is a standby, which accepts no writes; give the primary, or all servers, in --database.`;
+/** Returns the error for a server that is a standby. With several servers another one may be promoted soon. */
+function readOnlyError([only, ...others]: readonly string[]): DatabaseError {
+  const message = (name: string): string =>
+    `The database ${name} is a standby, which accepts no writes; give the primary, or all servers, in --database.`;
+  return others.length === 0
+    ? new DatabaseError(message(describeServer(only!)), readOnly, "its server is a standby")
+    : temporaryError(message("the server"), "unavailable", readOnly, "the server is a standby now");
 }
 
-function noServerError(all: readonly (Reachable | Unreachable)[]): DatabaseError {
-  const descriptions = all.map((server) => `${describeServer(server.url)} (${describeState(server)})`).join(", ");
-  return all.every((server) => "error" in server)
-    ? temporaryError(`None of the databases is reachable: ${descriptions}.`, "unavailable", unreachable)
-    : temporaryError(
-        `None of the databases is a primary that accepts writes: ${descriptions}.`,
-        "unavailable",
-        readOnly,
-      );
+function noServerError(all: readonly (Reachable | Unreachable)[], count: number): DatabaseError {
+  const isUnreachable = all.every((server) => "error" in server);
+  const problem = isUnreachable ? "is reachable" : "is a primary that accepts writes";
+  const named = all.map((server) => `${describeServer(server.url)} (${describeState(server)})`).join(", ");
+  const numbered = all.map((server, i) => `server ${i + 1}: ${describeState(server)}`).join("; ");
+  return temporaryError(
+    `None of the databases ${problem}: ${named}.`,
+    "unavailable",
+    isUnreachable ? unreachable : readOnly,
+    `none of its ${count} servers ${problem}; ${numbered}`,
+  );
 }
 
 function describeState(server: Reachable | Unreachable): string {

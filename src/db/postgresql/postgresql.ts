@@ -1,7 +1,8 @@
 /** Opens a PostgreSQL database, which one node writes to and any number of nodes read. */
 import type { Client } from "pg";
-import { type ConnectionPools, openConnectionPools } from "../queries/connection-pools.js";
-import { DatabaseError, temporaryError, type Queries } from "../queries/database.js";
+import type { DatabaseErrorKind } from "../../base/errors/database-error-kind.js";
+import { type ConnectionPools, openConnectionPools, type PoolDeps } from "../queries/connection-pools.js";
+import { DatabaseError, type PoolUse, temporaryError, type Queries } from "../queries/database.js";
 import { dialects } from "../queries/dialects.js";
 import { LivenessMonitor } from "../queries/liveness.js";
 import { type Access, type Connect, createServers, describeServer, type Servers } from "./postgresql-servers.js";
@@ -59,65 +60,60 @@ function settingsOf(url: string) {
 export async function openPostgresql(servers: Servers): Promise<ConnectionPools> {
   let url = "";
   let timeoutMs = openTimeoutMs;
-  const connections = await openConnectionPools({
-    adapter: {
-      dialect: dialects.postgresql,
-      send: async (connection: Client, text, values) =>
-        (await connection.query<object>(numberPlaceholders(text), [...values])).rows,
-      errorKindOf(code) {
-        // data_corrupted, index_corrupted.
-        if (code === "XX001" || code === "XX002") {
-          return "damaged";
-        }
-        // lock_not_available, serialization_failure, deadlock_detected.
-        if (/^(55P03|40001|40P01)$/.test(code ?? "")) {
-          return "locked";
-        }
-        // Connection, read-only, resources, shutdown, or no code of the server at all; other codes mean a wrong query.
-        return code === undefined || /^(08|25006|53|57|58|E[A-Z])/.test(code) ? "unavailable" : undefined;
+  const poolOf = (use: PoolUse): PoolDeps => {
+    const pool = servers.pool(use);
+    return {
+      adapter: {
+        dialect: dialects.postgresql,
+        send: async (connection: Client, text, values) =>
+          (await connection.query<object>(numberPlaceholders(text), [...values])).rows,
+        errorKindOf,
+        monitor: (work) => pool.monitor(work),
+        // The server itself tells a failed read (58030) from corrupt data (XX001).
+        runRead: (read) => read(),
+        runWrite: (write) => write(),
+        examine: (error) => Promise.resolve(error),
+        onDatabaseError: (error) => pool.onDatabaseError(error),
       },
-      monitor: (work) => servers.monitor(work),
-      // The server itself tells a failed read (58030) from corrupt data (XX001).
-      runRead: (read) => read(),
-      runWrite: (write) => write(),
-      examine: (error) => Promise.resolve(error),
-      onDatabaseError: (error) => servers.onDatabaseError(error),
-    },
-    settings: {
-      client: "pg",
-      // Without it, knex queries the version over each first connection, and waits forever if the server hangs.
-      version: oldestVersion,
-      connection: async () => {
-        url = await servers.selectUrl();
-        const generation = servers.generation();
-        return {
-          ...settingsOf(url),
-          connectionTimeoutMillis: timeoutMs,
-          keepAlive: true,
-          keepAliveInitialDelayMillis: keepAliveAfterMs,
-          expirationChecker: () => servers.generation() !== generation,
-        };
-      },
-      pool: {
-        idleTimeoutMillis: 60_000,
-        validate: (connection: object) => servers.isAdmitted(connection),
-        afterCreate: (connection: Client, done: (error: unknown, connection: object) => void) => {
-          closeSocketOnEnd(connection);
-          // Without this, the check of a connection to a server that hangs would never end.
-          const timer = setTimeout(() => void connection.end(), openTimeoutMs);
-          servers
-            .admit(connection)
-            .finally(() => clearTimeout(timer))
-            .then(
-              () => done(null, connection),
-              (error: unknown) => {
-                void connection.end();
-                done(error, connection);
-              },
-            );
+      settings: {
+        client: "pg",
+        // Without it, knex queries the version over each first connection, and waits forever if the server hangs.
+        version: oldestVersion,
+        connection: async () => {
+          url = await pool.selectUrl();
+          const generation = pool.generation();
+          return {
+            ...settingsOf(url),
+            connectionTimeoutMillis: timeoutMs,
+            keepAlive: true,
+            keepAliveInitialDelayMillis: keepAliveAfterMs,
+            expirationChecker: () => pool.generation() !== generation,
+          };
+        },
+        pool: {
+          idleTimeoutMillis: 60_000,
+          validate: (connection: object) => pool.isAdmitted(connection),
+          afterCreate: (connection: Client, done: (error: unknown, connection: object) => void) => {
+            closeSocketOnEnd(connection);
+            // Without this, the check of a connection to a server that hangs would never end.
+            const timer = setTimeout(() => void connection.end(), openTimeoutMs);
+            pool
+              .admit(connection)
+              .finally(() => clearTimeout(timer))
+              .then(
+                () => done(null, connection),
+                (error: unknown) => {
+                  void connection.end();
+                  done(error, connection);
+                },
+              );
+          },
         },
       },
-    },
+    };
+  };
+  const connections = await openConnectionPools({
+    poolOf,
     liveness: new LivenessMonitor(),
     readers,
     inspect: () => Promise.resolve([]),
@@ -127,6 +123,20 @@ export async function openPostgresql(servers: Servers): Promise<ConnectionPools>
   });
   timeoutMs = connectTimeoutMs;
   return connections;
+}
+
+/** Classifies a code of the server or of the driver. */
+function errorKindOf(code: string | undefined): DatabaseErrorKind | undefined {
+  // data_corrupted, index_corrupted.
+  if (code === "XX001" || code === "XX002") {
+    return "damaged";
+  }
+  // lock_not_available, serialization_failure, deadlock_detected.
+  if (/^(55P03|40001|40P01)$/.test(code ?? "")) {
+    return "locked";
+  }
+  // Connection, read-only, resources, shutdown, or no code of the server at all; other codes mean a wrong query.
+  return code === undefined || /^(08|25006|53|57|58|E[A-Z])/.test(code) ? "unavailable" : undefined;
 }
 
 /** Closes the socket of an ended connection if the server does not close it within {@link closeTimeoutMs}. */

@@ -1,7 +1,7 @@
 /** Creates the two pools of a part of a database, for any engine: connections for reads, and the one for writes. */
 import knex, { type Knex } from "knex";
 import { setOperatorError, isDatabaseCorruption } from "../../base/errors/database-error-kind.js";
-import type { DatabaseError, DatabasePart, Queries } from "./database.js";
+import type { DatabaseError, DatabasePart, PoolUse, Queries } from "./database.js";
 import type { LivenessMonitor } from "./liveness.js";
 import {
   type ConnectionAdapter,
@@ -11,11 +11,16 @@ import {
   runTransaction,
 } from "./queries.js";
 
-export interface ConnectionsDeps {
+/** Dependencies of one pool. */
+export interface PoolDeps {
   readonly adapter: EngineAdapter;
-  readonly liveness: LivenessMonitor;
   /** Settings of knex, without the size of the pool. */
   readonly settings: Knex.Config;
+}
+
+export interface ConnectionsDeps {
+  readonly poolOf: (use: PoolUse) => PoolDeps;
+  readonly liveness: LivenessMonitor;
   readonly readers: number;
   /** Query that fails if the database cannot be used. */
   readonly probeQuery: string;
@@ -49,10 +54,12 @@ export interface ConnectionPools extends DatabasePart {
 
 /** @throws DatabaseError if the database cannot be used. */
 export async function openConnectionPools(deps: ConnectionsDeps): Promise<ConnectionPools> {
-  const { adapter: engine, liveness, settings, readers, probeQuery, explain, prepare, inspect, onDiskChange } = deps;
-  const { afterCreate } = (settings.pool ?? {}) as { readonly afterCreate?: AfterCreate };
-  const open = (connections: number, onCreated: (connection: never) => void): Knex =>
-    knex({
+  const { poolOf, liveness, readers, probeQuery, explain, prepare, inspect, onDiskChange } = deps;
+  let writeConnection: never;
+  const open = (use: PoolUse, connections: number) => {
+    const { adapter: engine, settings } = poolOf(use);
+    const { afterCreate } = (settings.pool ?? {}) as { readonly afterCreate?: AfterCreate };
+    const pool = knex({
       ...settings,
       log: silent,
       acquireConnectionTimeout: acquireTimeoutMs,
@@ -61,7 +68,9 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
         min: 0,
         max: connections,
         afterCreate: (connection: never, done: Parameters<AfterCreate>[1]) => {
-          onCreated(connection);
+          if (use === "write") {
+            writeConnection = connection;
+          }
           if (afterCreate === undefined) {
             done(null, connection);
           } else {
@@ -70,43 +79,44 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
         },
       },
     });
-  const adapter: EngineAdapter = {
-    ...engine,
-    onDatabaseError(error) {
-      engine.onDatabaseError(error);
-      if (!isDatabaseCorruption(error)) {
-        setOperatorError(error as object, () => explain(error));
-      }
-    },
+    const adapter: EngineAdapter = {
+      ...engine,
+      onDatabaseError(error) {
+        engine.onDatabaseError(error);
+        if (!isDatabaseCorruption(error)) {
+          setOperatorError(error as object, () => explain(error));
+        }
+      },
+    };
+    return { pool, adapter };
   };
-  let writeConnection: never;
-  const [reader, writer] = [open(readers, ignore), open(1, (created) => (writeConnection = created))];
+  const [reader, writer] = [open("read", readers), open("write", 1)];
   const close = async (): Promise<void> => {
-    await reader.destroy();
-    await writer.destroy();
+    await reader.pool.destroy();
+    await writer.pool.destroy();
   };
   try {
     // Connect both pools now, so that a slow connection delays the start and not the first read.
-    for (const pool of [writer, reader]) {
-      await connect(() => engine.monitor(async () => void (await pool.raw(probeQuery))));
+    for (const { pool, adapter } of [writer, reader]) {
+      await connect(() => adapter.monitor(async () => void (await pool.raw(probeQuery))));
     }
   } catch (error) {
-    const examined = await engine.examine(error);
+    const examined = await writer.adapter.examine(error);
     await close();
     throw explain(examined);
   }
   // If every reader waits and no query completes, the wait is for the database, not for this process.
-  const adapterOfPool = (maxStalledMs: number): ConnectionAdapter => {
+  const trackUsage = (adapter: EngineAdapter, maxStalledMs: number): ConnectionAdapter => {
     const usage = new ConnectionUsage();
     const isBusy = (sinceMs: number): boolean => usage.isUsedSince(sinceMs) && liveness.stalledMs() < maxStalledMs;
     return { ...adapter, liveness, usage, isBusy, connection: () => writeConnection };
   };
-  const readAdapter = adapterOfPool(acquireTimeoutMs);
-  const writeAdapter = adapterOfPool(Infinity);
+  const readAdapter = trackUsage(reader.adapter, acquireTimeoutMs);
+  const writeAdapter = trackUsage(writer.adapter, Infinity);
   return {
-    read: createQueries(reader, readAdapter, prepare),
-    write: createQueries(writer, writeAdapter),
-    transaction: (work) => runTransaction(writer, writeAdapter, work),
+    read: createQueries(reader.pool, readAdapter, prepare),
+    write: createQueries(writer.pool, writeAdapter),
+    transaction: (work) => runTransaction(writer.pool, writeAdapter, work),
     stalledMs: () => liveness.stalledMs(),
     inspect,
     onDiskChange,

@@ -86,6 +86,21 @@ export interface DatabaseFiles {
   findLostFile(): Promise<string | undefined>;
 }
 
+/** Use of the connections of a pool. */
+export type PoolUse = "read" | "write";
+
+/** Rules for reads from a standby server while no server accepts writes. */
+export interface StandbyReads {
+  /**
+   * Returns true if a server has all that this process has shown to clients.
+   *
+   * @param rows returns the rows of a query on that server.
+   */
+  readonly isCurrent: (rows: (text: string) => Promise<readonly object[]>) => Promise<boolean>;
+  /** Called when reads have moved from the primary to a standby or back, before the first of them. */
+  readonly onMoved: () => void;
+}
+
 export interface Database extends DatabasePart {
   /** Undefined for a server, which holds both parts in one database and permits several writing processes. */
   readonly files: DatabaseFiles | undefined;
@@ -96,6 +111,8 @@ export interface Database extends DatabasePart {
   readonly mempool: DatabasePart;
   /** Returns a message for the operator for each setting of the server that may lose committed data. */
   durabilityRisks(): Promise<readonly string[]>;
+  /** Lets standby servers serve reads while no server accepts writes. Without a call, such reads fail. */
+  allowStandbyReads(rules: StandbyReads): void;
   close(): Promise<void>;
 }
 
@@ -112,18 +129,22 @@ export interface ReadableDatabase extends Pick<DatabasePart, "read" | "inspect">
 export class DatabaseError extends Error {
   override readonly name = "DatabaseError";
 
-  /** @param code error code of the engine, if there is one. */
+  /**
+   * @param code error code of the engine, if there is one.
+   * @param publicReason reason for `/health`, which names no host; undefined if the code is all there is to say.
+   */
   constructor(
     message: string,
     readonly code?: string,
+    readonly publicReason?: string,
   ) {
     super(message);
   }
 }
 
 /** Creates an error that may be temporary, so that the start of a node may wait and retry. */
-export function temporaryError(message: string, kind: DatabaseErrorKind, code?: string): DatabaseError {
-  const error = new DatabaseError(message, code);
+export function temporaryError(message: string, kind: DatabaseErrorKind, ...more: readonly string[]): DatabaseError {
+  const error = new DatabaseError(message, ...more);
   markDatabaseError(error, kind);
   return error;
 }

@@ -14,8 +14,12 @@ export interface Dialect {
    * Current time in milliseconds since the epoch, not fixed at the start of a transaction. A server uses its own clock.
    */
   readonly nowMs: string;
-  /** Statement that lets the server end a transaction that is idle for 10 s; undefined for an embedded engine. */
-  readonly limitIdleTime: string | undefined;
+  /**
+   * Statements for a transaction that this node acknowledges: the server ends it if it is idle for 10 s, and its commit
+   * waits for the disk, even if the role or the database sets synchronous_commit = off. They are local to the
+   * transaction, because a pooler may give each transaction another connection. Undefined for an embedded engine.
+   */
+  readonly prepareWrite: string | undefined;
   /**
    * First statement of a transaction with snapshot reads; the snapshot starts at the next query. Undefined if every
    * transaction of the engine reads one snapshot.
@@ -120,7 +124,7 @@ const sqlite: Dialect = {
   },
   bytesOf: (hex) => `unhex(${hex})`,
   nowMs: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
-  limitIdleTime: undefined,
+  prepareWrite: undefined,
   startSnapshotReads: undefined,
   advanceSequence: undefined,
   clearNameIndex: "INSERT INTO program_names (program_names) VALUES ('delete-all')",
@@ -157,7 +161,8 @@ const postgresql: Dialect = {
   },
   bytesOf: (hex) => `decode(${hex}, 'hex')`,
   nowMs: "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)",
-  limitIdleTime: "SET LOCAL idle_in_transaction_session_timeout = 10000",
+  prepareWrite: `SET LOCAL idle_in_transaction_session_timeout = 10000;
+    SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'`,
   startSnapshotReads: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
   advanceSequence: (table, column) =>
     `SELECT setval(pg_get_serial_sequence('${table}', '${column}'), coalesce(max(${column}), 1), max(${column}) IS NOT NULL)

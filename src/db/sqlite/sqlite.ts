@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { Knex } from "knex";
 import type { Database as SqliteConnection } from "sqlite3";
 import { createPrivateDirectory, ensurePrivateFile, makeFilePrivate } from "../../base/files/private-files.js";
 import { type ConnectionPools, openConnectionPools } from "../queries/connection-pools.js";
@@ -50,10 +51,7 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
   const connections = await orClose(disk, async () => {
     await checkUnlocked(path, disk);
     return await openConnectionPools({
-      ...commonDeps(path, disk),
-      liveness,
-      settings: {
-        ...settings,
+      ...commonDeps(path, disk, {
         connection: { filename: path },
         pool: {
           ...settings.pool,
@@ -65,7 +63,8 @@ export async function openSqlite(path: string): Promise<ConnectionPools> {
             connection.exec(pragmas.join(";"), (error) => done(error, connection));
           },
         },
-      },
+      }),
+      liveness,
       readers,
       prepare: (text, queue = "point") => queues[queue].prepare(text),
     });
@@ -143,10 +142,11 @@ export async function openSqliteForReading(path: string): Promise<ConnectionPool
   const reader = createReaders({ path, mmapBytes: 0, liveness, disk }, 1);
   const connections = await orClose(disk, () =>
     openConnectionPools({
-      ...commonDeps(path, disk),
-      liveness,
       // The query builder adds flags for writing; the mode in the URI overrides them.
-      settings: { ...settings, connection: { filename: `${pathToFileURL(path).href}?mode=ro`, flags: ["OPEN_URI"] } },
+      ...commonDeps(path, disk, {
+        connection: { filename: `${pathToFileURL(path).href}?mode=ro`, flags: ["OPEN_URI"] },
+      }),
+      liveness,
       readers: 1,
       prepare: (text) => reader.prepare(text),
     }),
@@ -162,14 +162,16 @@ export async function openSqliteForReading(path: string): Promise<ConnectionPool
 
 const settings = { client: "sqlite3", useNullAsDefault: true, pool: { idleTimeoutMillis: 3_600_000 } };
 
-function commonDeps(path: string, disk: DiskCheck) {
+/** @param more settings of knex besides the common ones. */
+function commonDeps(path: string, disk: DiskCheck, more: Knex.Config) {
+  const adapter = {
+    ...{ dialect: dialects.sqlite, errorKindOf, send },
+    ...disk,
+    monitor: <T>(work: () => Promise<T>) => work(),
+    onDatabaseError: () => undefined,
+  };
   return {
-    adapter: {
-      ...{ dialect: dialects.sqlite, errorKindOf, send },
-      ...disk,
-      monitor: <T>(work: () => Promise<T>) => work(),
-      onDatabaseError: () => undefined,
-    },
+    poolOf: () => ({ adapter, settings: { ...settings, ...more } }),
     probeQuery: "SELECT 1 FROM sqlite_master LIMIT 1",
     explain: (error: unknown) => explainSqlite(path, error),
     inspect: (depth?: "full" | "quick") => inspect(path, disk, depth),

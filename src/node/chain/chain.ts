@@ -8,6 +8,7 @@ import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { SignedHeaders } from "../../chain/blocks/evidence.js";
 import { type Mempool, openMempool } from "../../chain/mempool/mempool.js";
 import type { ChainStore } from "../../chain/blocks/store.js";
+import { readLatestNumber } from "../../chain/blocks/header-store.js";
 import type { ChainHead, MempoolView } from "../../chain/blocks/store-types.js";
 import type { MempoolStore } from "../../chain/blocks/mempool-store.js";
 import { monitorWrites } from "../../chain/writer/write-monitor.js";
@@ -24,6 +25,7 @@ import { type CachedData, type ChainData, createChainData } from "./data-caches.
 import { createTransactionExecutor, latestIn, type State } from "./transaction-executor.js";
 import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { InputError } from "../../base/errors/start-error.js";
+import { publicReasonOf } from "../../base/errors/database-error-kind.js";
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import { parseVerificationKey, type VerificationKey } from "../../zk/groth16.js";
 import { createZkThreads } from "../../zk/worker-pool.js";
@@ -102,9 +104,14 @@ async function createWriterChain(
 ): Promise<Omit<NodeChain, "data">> {
   const { bus, log, memory, onShutdown } = core;
   const { database, store, genesis, head, headers } = deps;
-  const monitored = monitorWrites(store, (error) =>
-    bus.emit("writesChanged", { problem: error === undefined ? undefined : codeOf(error) }),
-  );
+  let problem: string | undefined;
+  const monitored = monitorWrites(store, (error) => {
+    const reason = error === undefined ? undefined : publicReasonOf(error);
+    if (reason !== problem) {
+      problem = reason;
+      bus.emit("writesChanged", { problem });
+    }
+  });
   onShutdown("the write monitor", () => monitored.stop());
   const workerPool = createZkThreads(memory.proofThreads);
   onShutdown("the proof threads", () => workerPool.stop());
@@ -141,7 +148,16 @@ async function createWriterChain(
     nowMs: Date.now,
   });
   deps.lease?.renewBy(() => chain.confirm());
+  database.allowStandbyReads({
+    isCurrent: async (rows) => isAtLeast(await readLatestNumber(rows), chain.head()),
+    onMoved: () => cached.data.invalidateAll(),
+  });
   return { chain, written: chain, pool: { mempool, view: mempool } };
+}
+
+/** Returns true if there is a head, and a database with this latest block has it. */
+function isAtLeast(latest: bigint | undefined, head: ChainHead | undefined): boolean {
+  return latest !== undefined && head !== undefined && latest >= head.number;
 }
 
 /** Opens the mempool, and periodically removes expired transactions from it. */
@@ -233,11 +249,6 @@ function createReaderChain(
   bus.on("blockReported", () => reader.now());
   onShutdown("polling for new blocks", () => reader.stop());
   return reader;
-}
-
-/** Returns the engine's error code, or "no connection" for an error without a code. */
-function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? "no connection";
 }
 
 export const describeDisk = (code: string): string => `The disk of the database cannot be read (${code}).`;

@@ -1,5 +1,5 @@
 /** Standby node: serves reads, and waits until the writer is gone. */
-import { isDatabaseError } from "../../base/errors/database-error-kind.js";
+import { isDatabaseError, publicReasonOf } from "../../base/errors/database-error-kind.js";
 import { errorMessage } from "../../base/errors/error-message.js";
 import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { StartError } from "../../base/errors/start-error.js";
@@ -32,7 +32,9 @@ export async function startStandby(
   const store = createWriterLeaseStore(database);
   const observer = createLeaseObserver();
   await checkWritePermission(database);
-  subsystems.set("chain", { extra: { reason: describeStandby(replacedAtMs) } });
+  const showState = (problem?: string): void =>
+    subsystems.set("chain", { extra: { reason: describeStandby(replacedAtMs, problem) } });
+  showState();
   let resolveChange: (change: RoleChange | undefined) => void = () => undefined;
   const roleChange = new Promise<RoleChange | undefined>((resolve) => (resolveChange = resolve));
   let acquired: HeldLease | undefined;
@@ -44,6 +46,7 @@ export async function startStandby(
       return;
     }
     const lease = await store.read();
+    showState();
     if ((await remainingMs(lease, observer)) === 0) {
       acquired = await tryToAcquire({ store, identity: key.publicKey }, lease);
     }
@@ -55,6 +58,7 @@ export async function startStandby(
 
   const polls = startPeriodicTask(poll, pollIntervalMs, (error) => {
     observer.restart();
+    showState(publicReasonOf(error));
     const verb = acquired === undefined ? "read" : "renewed";
     log.warn({ subsystem: "chain", err: error }, `The writer lease cannot be ${verb}`);
   });
@@ -65,13 +69,18 @@ export async function startStandby(
   return { roleChange };
 }
 
-/** Returns the reason that `/health` shows for the state of a standby. */
-function describeStandby(replacedAtMs: number | undefined): string {
+/**
+ * Returns the reason that `/health` shows for the state of a standby.
+ *
+ * @param problem reason why the database accepts no writes, so that the standby cannot take over now.
+ */
+function describeStandby(replacedAtMs: number | undefined, problem: string | undefined): string {
   const past =
     replacedAtMs === undefined
       ? ""
       : ` It was the writer until ${new Date(replacedAtMs).toISOString()}, when another node had taken over.`;
-  return `Standby: it serves reads, and takes over when the writer is gone.${past}`;
+  const present = problem === undefined ? "" : ` The database accepts no writes now (${problem}).`;
+  return `Standby: it serves reads, and takes over when the writer is gone.${present}${past}`;
 }
 
 /**

@@ -8,10 +8,28 @@ import { createWriterLeaseStore } from "../../chain/writer/writer-lease-store.js
 import { checkSchema, migrate } from "../migrations/migrate.js";
 import type { Database } from "../../db/queries/database.js";
 import { openDatabase } from "../../db/open.js";
+import type { Access } from "../../db/postgresql/postgresql-servers.js";
 import { rejectUnfinishedCopy } from "./copies/copy-progress.js";
 import type { Config } from "../../config/config.js";
 import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
+
+/** Access to the database by role. */
+const accessOf = { writer: "write", standby: "follow", reader: "read" } as const satisfies Record<
+  Config["role"],
+  Access
+>;
+
+/**
+ * Opens the database of a node in a process that only reads it. The reads of a writer's process go to the primary if
+ * there is one, so that they are as recent as the node's.
+ */
+export async function openWorkerDatabase({ databaseUrl, role }: Pick<Config, "databaseUrl" | "role">): Promise<Database> {
+  const database = await openDatabase(databaseUrl, role === "writer" ? "write" : "read");
+  // The process follows the blocks of whichever server it reads.
+  database.allowStandbyReads({ isCurrent: () => Promise.resolve(true), onMoved: () => undefined });
+  return database;
+}
 
 /**
  * Opens the database, and waits if it is unavailable or locked. Only a database without a writer lease, such as a new
@@ -29,7 +47,7 @@ export async function openNodeDatabase(
   }
   let warnings: readonly string[] = [];
   const database = await untilDatabaseResponds(core, async () => {
-    const opened = await openDatabase(config.databaseUrl, config.role === "reader" ? "read" : "write");
+    const opened = await openDatabase(config.databaseUrl, accessOf[config.role]);
     try {
       await prepare(config, opened);
       warnings = config.role === "writer" ? await opened.durabilityRisks() : [];

@@ -19,8 +19,8 @@ export interface NodeEvents {
    */
   readonly headStated: undefined;
   /**
-   * Change of write access to the database. `problem` is the engine's error code, or "no connection", while writes
-   * fail; undefined once they succeed. Published by the chain.
+   * Change of write access to the database. `problem` is the public reason while writes fail, such as the engine's error
+   * code; undefined once they succeed. Published by the chain.
    */
   readonly writesChanged: { readonly problem: string | undefined };
   /**
