@@ -43,11 +43,11 @@ test("drops all connections after an error that means a lost server, and after n
   const coded = (code: string): Error => Object.assign(new Error("x"), { code });
   const acquire = Object.assign(new Error("no connection is free"), { name: "KnexTimeoutError" });
   for (const error of [coded("23505"), coded("53300"), coded("57014"), acquire]) {
-    servers.onDatabaseError(error);
+    servers.onDatabaseError(error, true);
   }
   t.is(servers.generation(), 0);
   for (const error of [coded("25006"), coded("08006"), coded("57P01"), coded("ECONNRESET"), new Error("terminated")]) {
-    servers.onDatabaseError(error);
+    servers.onDatabaseError(error, true);
   }
   t.is(servers.generation(), 5);
 });
@@ -110,7 +110,7 @@ test("reads of a writer go to the latest standby only while there is no primary,
   t.is(read.host, "a");
 
   roles["a"] = unreachable;
-  pools.read.onDatabaseError(lost);
+  pools.read.onDatabaseError(lost, true);
   t.false(pools.read.isAdmitted(read.connection));
   await t.throwsAsync(connect("write"), { message: /^None of the databases is a primary/ });
   await t.throwsAsync(connect("read"), { message: /is a standby/ });
@@ -121,7 +121,7 @@ test("reads of a writer go to the latest standby only while there is no primary,
   t.true(pools.read.isAdmitted(fallback.connection));
   t.deepEqual(moves, ["moved"]);
   // Further failed writes do not end the reads.
-  pools.write.onDatabaseError(lost);
+  pools.write.onDatabaseError(lost, true);
   t.true(pools.read.isAdmitted(fallback.connection));
 
   roles["b"] = primary(2);
@@ -138,13 +138,32 @@ test("a write that succeeds ends the reads from a standby, even if the primary s
   await connect("write");
   let commit: () => void = () => undefined;
   const write = pools.write.monitor(() => new Promise<void>((resolve) => (commit = resolve)));
-  pools.read.onDatabaseError(lost);
+  pools.read.onDatabaseError(lost, true);
   roles["a"] = unreachable;
   const fallback = await connect("read");
   t.true(pools.read.isAdmitted(fallback.connection));
   commit();
   await write;
   t.false(pools.read.isAdmitted(fallback.connection));
+});
+
+test("a failure to connect leaves the connections in use alone, and selects again for the next one", async (t) => {
+  const { pools, connect } = writerOf({ a: primary(1), b: applied(5) });
+  const { connection } = await connect("write");
+  const generation = pools.write.generation();
+  pools.read.onDatabaseError(unreachable, false);
+  t.true(pools.write.isAdmitted(connection));
+  t.not(pools.write.generation(), generation);
+});
+
+test("reads find a standby even if no connection was open when the primary was lost", async (t) => {
+  const roles: Record<string, Role> = { a: primary(1), b: applied(5) };
+  const { servers, pools, connect } = writerOf(roles);
+  servers.allowStandbyReads({ isCurrent: () => Promise.resolve(true), onMoved: () => undefined });
+  await connect("read");
+  roles["a"] = unreachable;
+  pools.read.onDatabaseError(unreachable, false);
+  t.is((await connect("read")).host, "b");
 });
 
 test("a process without permission for reads from a standby gets none", async (t) => {

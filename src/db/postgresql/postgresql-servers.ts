@@ -167,9 +167,15 @@ export function createServers(urls: readonly string[], access: Access, connect: 
       }
     }
 
-    function onDatabaseError(error: unknown): void {
-      if (isLoss(error)) {
+    /** @param hasConnection false if no connection was made. Those in use may still be fine, as with a busy server. */
+    function onDatabaseError(error: unknown, hasConnection: boolean): void {
+      if (!isLoss(error)) {
+        return;
+      }
+      if (hasConnection) {
         states.lose(role);
+      } else {
+        states.selectAgain();
       }
     }
 
@@ -210,7 +216,7 @@ export function createServers(urls: readonly string[], access: Access, connect: 
       async admit(connection: ServerConnection): Promise<void> {
         const losses = { primary: states.losses("primary"), standby: states.losses("standby") };
         // The server may close an idle connection.
-        connection.on("error", onDatabaseError);
+        connection.on("error", (error) => onDatabaseError(error, true));
         connections.set(connection, role);
         connection.once("end", () => connections.delete(connection));
         const found = await checkRole(connection);
@@ -276,11 +282,14 @@ interface Survey {
   readonly describe: () => DatabaseError;
 }
 
+/** Number of losses at which no primary was seen. */
+const never = -1;
+
 /** Creates the knowledge about the servers that both uses of connections share. */
 function createServerStates(count: number) {
   const losses = { primary: 0, standby: 0 };
   /** Number of losses of the primary when one was seen last. */
-  let primarySeenIn = -1;
+  let primarySeenIn = never;
   let generation = 0;
   /** Latest timeline of a primary seen so far. A primary with an older timeline has been replaced. */
   let latestTimeline = 0;
@@ -292,6 +301,10 @@ function createServerStates(count: number) {
     hasPrimary,
     lose(role: ServerRole): void {
       losses[role]++;
+      generation++;
+    },
+    /** Makes new connections select a server again. */
+    selectAgain(): void {
       generation++;
     },
     /** Records a primary that was seen after this number of losses. */
@@ -308,6 +321,8 @@ function createServerStates(count: number) {
         .filter(({ isStandby, timeline }) => !isStandby && timeline >= latestTimeline)
         .toSorted((a, b) => b.timeline - a.timeline);
       latestTimeline = Math.max(latestTimeline, primary?.timeline ?? 0);
+      // Connections to a primary that only responds late stay in use, and the next write over one of them shows it.
+      primarySeenIn = primary === undefined ? never : primarySeenIn;
       const [latestStandby] = standbys.toSorted((a, b) => b.appliedBytes - a.appliedBytes);
       return { primary, standby: standbys[0], latestStandby, describe: () => noServerError(all, count) };
     },

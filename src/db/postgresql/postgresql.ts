@@ -73,7 +73,7 @@ export async function openPostgresql(servers: Servers): Promise<ConnectionPools>
         runRead: (read) => read(),
         runWrite: (write) => write(),
         examine: (error) => Promise.resolve(error),
-        onDatabaseError: (error) => pool.onDatabaseError(error),
+        onDatabaseError: (error, hasConnection) => pool.onDatabaseError(error, hasConnection),
       },
       settings: {
         client: "pg",

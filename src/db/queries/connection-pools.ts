@@ -81,8 +81,8 @@ export async function openConnectionPools(deps: ConnectionsDeps): Promise<Connec
     });
     const adapter: EngineAdapter = {
       ...engine,
-      onDatabaseError(error) {
-        engine.onDatabaseError(error);
+      onDatabaseError(error, hasConnection) {
+        engine.onDatabaseError(error, hasConnection);
         if (!isDatabaseCorruption(error)) {
           setOperatorError(error as object, () => explain(error));
         }

@@ -35,8 +35,11 @@ export interface EngineAdapter {
   readonly runWrite: <T>(write: () => Promise<T>) => Promise<T>;
   /** Returns the error to report in place of an error of the engine, or the same. */
   readonly examine: (error: unknown) => Promise<unknown>;
-  /** Called with a database error, after the query or transaction that met it has ended. */
-  readonly onDatabaseError: (error: unknown) => void;
+  /**
+   * Called with a database error, after the query or transaction that met it has ended. `hasConnection` is false if it
+   * got no connection, which says nothing about the connections in use.
+   */
+  readonly onDatabaseError: (error: unknown, hasConnection: boolean) => void;
 }
 
 /** Connections that queries run over. */
@@ -109,7 +112,7 @@ async function reportErrors<T>(adapter: EngineAdapter, work: () => Promise<T>): 
     return await adapter.monitor(work);
   } catch (error) {
     if (isDatabaseError(error)) {
-      adapter.onDatabaseError(error);
+      adapter.onDatabaseError(error, !waitErrors.has(error as object));
     }
     throw error;
   }
@@ -237,6 +240,9 @@ function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code;
 }
 
+/** Errors of queries and transactions that got no connection. */
+const waitErrors = new WeakSet();
+
 /**
  * Marks an error as a database error if it is one, and removes the values of the query from it.
  *
@@ -254,6 +260,9 @@ function classify(
   const kind = stage === "waiting" ? kindWhileWaiting : stage === "sent" ? kindOfCode : undefined;
   if (kind !== undefined) {
     markDatabaseError(error, kind);
+  }
+  if (stage === "waiting") {
+    waitErrors.add(error);
   }
   withoutQuery(error);
 }
