@@ -1,4 +1,4 @@
-/** Servers of PostgreSQL that change places under a node that is at work, and what became of what it told of. */
+/** Servers of PostgreSQL that fail under a node that is at work, and what became of what it told of. */
 import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -25,23 +25,27 @@ interface Told {
   readonly doubled: bigint[];
 }
 
-/**
- * Submits transactions all the while the servers change places, one change after the other.
- *
- * @param url of a node whose database the pair holds, which makes the blocks of the network of the tests.
- * @throws Error when the node makes no blocks any more.
- */
-export async function changeUnderLoad({
-  pair,
-  url,
-  changes,
-  say,
-}: {
-  readonly pair: PostgresPair;
+/** Load on a node whose database is changed. */
+export interface Changes {
+  /** URL of a node that makes the blocks of the network of the tests. */
   readonly url: string;
   readonly changes: number;
+  /** Changes the servers. Resolves once they are all as they should be. */
+  readonly change: (index: number) => Promise<void>;
   readonly say?: (what: string) => void;
-}) {
+}
+
+/** Returns a change in which the servers of a pair change places. */
+export function changePlacesOf(pair: PostgresPair): Changes["change"] {
+  return (index) => pair.changePlaces(ends[index % ends.length]!);
+}
+
+/**
+ * Submits transactions all the while the servers change, one change after the other.
+ *
+ * @throws Error when the node makes no blocks any more.
+ */
+export async function changeUnderLoad({ url, changes, change, say }: Changes) {
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: url }));
   const told: Told = {
     ...{ load: new AbortController(), lastBlockMs: performance.now() },
@@ -54,7 +58,7 @@ export async function changeUnderLoad({
     await until(() => told.blocks.size > 3);
     for (let i = 0; i < changes; i++) {
       say?.(`change ${i + 1} of ${changes}`);
-      withoutMs.push(await changeOnce(pair, ends[i % ends.length]!, told));
+      withoutMs.push(await changeOnce(() => change(i), told));
     }
   } finally {
     told.load.abort();
@@ -67,27 +71,27 @@ export async function changeUnderLoad({
   const lost = [...told.blocks].filter(([number, hash]) => made.blocks.get(number) !== hash).map(([, hash]) => hash);
   const lostTransactions = [...told.taken].filter((hash) => !made.transactions.has(hash));
   return {
-    /** How long there was no block at each change of places, in ascending order. */
-    withoutMs: withoutMs.toSorted((a, b) => a - b),
+    /** How long there was no block at each change. */
+    withoutMs,
     transactions: told.taken.size,
     blocks: made.blocks.size - 1,
     /** Blocks and transactions that were told of and are not in the chain. */
     lost: [...lost, ...lostTransactions],
-    /** Numbers that two blocks were told of by. */
-    doubled: told.doubled,
+    /** Numbers that two blocks were told of by, and transactions that two blocks have. */
+    doubled: [...told.doubled, ...made.doubled],
   };
 }
 
 /** The longest time without a block, until two came after the change. */
-async function changeOnce(pair: PostgresPair, end: End, told: Told): Promise<number> {
+async function changeOnce(run: () => Promise<void>, told: Told): Promise<number> {
   let [longestMs, enough] = [0, Infinity];
-  const change = pair.changePlaces(end).then(() => {
+  const change = run().then(() => {
     enough = told.blocks.size + 2;
   });
   while (told.blocks.size < enough) {
     longestMs = Math.max(longestMs, performance.now() - told.lastBlockMs);
     if (longestMs > patienceMs) {
-      throw new Error(`There was no block any more after the primary was ${end}.`);
+      throw new Error(`There was no block any more for ${patienceMs} ms.`);
     }
     await Promise.race([sleep(5), change.then(() => sleep(5))]);
   }
@@ -150,13 +154,20 @@ async function readChain(client: ChainClient) {
   const { genesisHash } = await client.getHead({});
   const blocks = new Map([[0n, genesisHash]]);
   const transactions = new Set<string>();
+  const doubled: string[] = [];
   for await (const { block } of client.listBlocks({ fromNumber: 1n })) {
     const { number, previousHash } = verifyHeader(block!, { network: genesisHash });
     if (blocks.get(number - 1n) !== previousHash || blocks.has(number)) {
       throw new Error(`Block ${number} does not follow on the one before.`);
     }
     blocks.set(number, sha256(block!.header));
-    block!.transactions.forEach(({ body }) => transactions.add(sha256(body)));
+    for (const { body } of block!.transactions) {
+      const hash = sha256(body);
+      if (transactions.has(hash)) {
+        doubled.push(hash);
+      }
+      transactions.add(hash);
+    }
   }
-  return { blocks, transactions };
+  return { blocks, transactions, doubled };
 }

@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { startPostgresPair } from "../../../test/helpers/databases/postgres-pair.js";
-import { changeUnderLoad } from "../../../test/helpers/databases/switchovers.js";
+import { changePlacesOf, changeUnderLoad } from "../../../test/helpers/databases/switchovers.js";
 import { makeHome } from "../blocks.js";
 import type { BenchSettings, Row } from "../row.js";
 import { startGatehouse } from "../servers/server-process.js";
@@ -27,10 +27,11 @@ export async function benchSwitchovers({ directory, changes, say }: BenchSetting
     const node = await startGatehouse([...flags, "--database", pair.urls.join(",")], { hidesLog: true });
     try {
       const url = `http://127.0.0.1:${node.port}`;
-      const { withoutMs, lost, doubled, ...counts } = await changeUnderLoad({ pair, url, changes, say });
+      const { withoutMs: unsortedMs, lost, doubled, ...counts } = await changeUnderLoad({ url, changes, change: changePlacesOf(pair), say });
       if (lost.length + doubled.length > 0) {
         throw new Error(`Lost: ${lost.join(", ")}; numbers used twice: ${doubled.join(", ")}.`);
       }
+      const withoutMs = unsortedMs.toSorted((a, b) => a - b);
       const figures = { "p50 ms": percentile(withoutMs, 0.5), "p99 ms": percentile(withoutMs, 0.99) };
       return [{ name, figures: { ...figures, changes, ...counts } }];
     } finally {
