@@ -13,6 +13,8 @@ import type { Access } from "./postgresql/postgresql-servers.js";
 import { explainSqlite, type OpenFiles, openSqlite, openSqliteForReading, trackFiles } from "./sqlite/sqlite.js";
 import { withSnapshotReads } from "./queries/queries.js";
 
+export type { Access };
+
 /** Suffix of the SQLite file of the mempool, after the path of the file of the chain. */
 export const mempoolSuffix = "-mempool";
 

@@ -201,7 +201,16 @@ export async function bootNode(
     events.close();
     await health.feed.close();
   });
-  return { key, network, chain, rpcPort, application, omniPort, controlPort, roleChange: standby?.roleChange ?? lease?.roleChange };
+  return {
+    key,
+    network,
+    chain,
+    rpcPort,
+    application,
+    omniPort,
+    controlPort,
+    roleChange: standby?.roleChange ?? lease?.roleChange,
+  };
 }
 
 type WaitingCore = Parameters<typeof untilDatabaseResponds>[0];

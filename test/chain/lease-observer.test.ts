@@ -12,7 +12,7 @@ function createWatch() {
   const observer = createLeaseObserver(() => ms);
   const watch = (shown: typeof lease, forMs: number): number => {
     let leftMs = observer.observe(shown);
-    for (const endMs = ms + forMs; ms < endMs; ) {
+    for (const endMs = ms + forMs; ms < endMs;) {
       ms += secondMs;
       leftMs = observer.observe(shown);
     }

@@ -178,7 +178,9 @@ testPatroni.serial(
     const after = await withDatabase(cluster.urls, ({ read }) => readLease(read));
     t.deepEqual([after.epoch, after.holder], [before.epoch, before.holder], "one writer, the same all the time");
     t.true(
-      [...said].some((message) => /\(none of its 3 servers is .*server 1: .*server 2: .*server 3: .*\)\.$/.test(message)),
+      [...said].some((message) =>
+        /\(none of its 3 servers is .*server 1: .*server 2: .*server 3: .*\)\.$/.test(message),
+      ),
       [...said].join("\n"),
     );
     // The node behind the proxy takes over, and outlives a switchover as well.

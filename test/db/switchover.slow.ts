@@ -147,9 +147,7 @@ testPair.serial(
       ...["--database", database, "--role", "standby"],
     ]);
     const nodes = [writer, standby];
-    const clients = nodes.map(({ ready }) =>
-      createClient(ChainService, createGrpcTransport({ baseUrl: ready.rpc })),
-    );
+    const clients = nodes.map(({ ready }) => createClient(ChainService, createGrpcTransport({ baseUrl: ready.rpc })));
     const transactions = [1, 2, 3, 4].map((nonce) =>
       signTransaction(testKey(2), nonce, createPublic(`p${nonce}`, `{"n":${nonce}}`)),
     );
@@ -195,8 +193,9 @@ testPair.serial(
       await until(async () => (await blockOf(client, last!)) !== undefined);
     }
     t.is((await ask(writer.port, "/health")).status, 200);
-    await eventually("the standby has nothing to say", async () =>
-      !state.test((await askJson<HealthBody>(standby.port, "/health")).subsystems["chain"]!.extra!.reason),
+    await eventually(
+      "the standby has nothing to say",
+      async () => !state.test((await askJson<HealthBody>(standby.port, "/health")).subsystems["chain"]!.extra!.reason),
     );
   },
 );

@@ -13,7 +13,12 @@ import { readLease, leaseMs, type StoredLease } from "../../src/chain/writer/wri
 import { openDatabase, withDatabase } from "../../src/db/open.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { askJson } from "../helpers/wire/plain-client.js";
-import { type PostgresDatabases, type PostgresServer, sharedPostgres, startPostgres } from "../helpers/databases/postgres-server.js";
+import {
+  type PostgresDatabases,
+  type PostgresServer,
+  sharedPostgres,
+  startPostgres,
+} from "../helpers/databases/postgres-server.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
 import { type RunningCli, startCli } from "../helpers/nodes/run-cli.js";
 import { authorityDirectory, controlTransport, startTestNode } from "../helpers/nodes/start-node.js";

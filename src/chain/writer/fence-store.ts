@@ -4,7 +4,15 @@
  */
 import type { Database, DatabaseTransaction, Queries } from "../../db/queries/database.js";
 import { FencedError } from "../blocks/store-types.js";
-import { prepareWrite, type HeldLease, renewLease, renewEveryMs, leaseMs, readEpoch, lockLease } from "./writer-lease-store.js";
+import {
+  prepareWrite,
+  type HeldLease,
+  renewLease,
+  renewEveryMs,
+  leaseMs,
+  readEpoch,
+  lockLease,
+} from "./writer-lease-store.js";
 
 /** Runs the work of a database transaction, and throws a FencedError if its changes must not be stored. */
 export interface Fence {
@@ -24,7 +32,6 @@ export interface FenceDeps {
   /** Called with the error of each rejected write, and with undefined when a write of a block is permitted. */
   readonly onOutcome: (error: FencedError | undefined) => void;
 }
-
 
 /** Creates the fence that checks the writer lease. */
 export function createFence({ held, files, onOutcome }: FenceDeps) {

@@ -4,7 +4,13 @@ import { StartError } from "../../base/errors/start-error.js";
 import { createFence, type Fence } from "../../chain/writer/fence-store.js";
 import { FencedError } from "../../chain/blocks/store-types.js";
 import { describeHolder, forgetHolder, acquireLease } from "../../chain/writer/writer-lease.js";
-import { createWriterLeaseStore, type HeldLease, type WriterLeaseStore, leaseMs, renewEveryMs } from "../../chain/writer/writer-lease-store.js";
+import {
+  createWriterLeaseStore,
+  type HeldLease,
+  type WriterLeaseStore,
+  leaseMs,
+  renewEveryMs,
+} from "../../chain/writer/writer-lease-store.js";
 import { migrate } from "../migrations/migrate.js";
 import type { Database } from "../../db/queries/database.js";
 import type { SharedSubsystem } from "../../health/subsystems.js";

@@ -7,8 +7,7 @@ import { describeHolder } from "../../chain/writer/writer-lease.js";
 import { createWriterLeaseStore } from "../../chain/writer/writer-lease-store.js";
 import { checkSchema, migrate } from "../migrations/migrate.js";
 import type { Database } from "../../db/queries/database.js";
-import { openDatabase } from "../../db/open.js";
-import type { Access } from "../../db/postgresql/postgresql-servers.js";
+import { type Access, openDatabase } from "../../db/open.js";
 import { rejectUnfinishedCopy } from "./copies/copy-progress.js";
 import type { Config } from "../../config/config.js";
 import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
@@ -24,7 +23,10 @@ const accessOf = { writer: "write", standby: "follow", reader: "read" } as const
  * Opens the database of a node in a process that only reads it. The reads of a writer's process go to the primary if
  * there is one, so that they are as recent as the node's.
  */
-export async function openWorkerDatabase({ databaseUrl, role }: Pick<Config, "databaseUrl" | "role">): Promise<Database> {
+export async function openWorkerDatabase({
+  databaseUrl,
+  role,
+}: Pick<Config, "databaseUrl" | "role">): Promise<Database> {
   const database = await openDatabase(databaseUrl, role === "writer" ? "write" : "read");
   // The process follows the blocks of whichever server it reads.
   database.allowStandbyReads({ isCurrent: () => Promise.resolve(true), onMoved: () => undefined });

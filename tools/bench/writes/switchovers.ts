@@ -27,7 +27,12 @@ export async function benchSwitchovers({ directory, changes, say }: BenchSetting
     const node = await startGatehouse([...flags, "--database", pair.urls.join(",")], { hidesLog: true });
     try {
       const url = `http://127.0.0.1:${node.port}`;
-      const { withoutMs: unsortedMs, lost, doubled, ...counts } = await changeUnderLoad({ url, changes, change: changePlacesOf(pair), say });
+      const {
+        withoutMs: unsortedMs,
+        lost,
+        doubled,
+        ...counts
+      } = await changeUnderLoad({ url, changes, change: changePlacesOf(pair), say });
       if (lost.length + doubled.length > 0) {
         throw new Error(`Lost: ${lost.join(", ")}; numbers used twice: ${doubled.join(", ")}.`);
       }
