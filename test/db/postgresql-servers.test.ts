@@ -8,15 +8,7 @@ import { DatabaseError } from "../../src/db/queries/database.js";
 type Role = { readonly isStandby: boolean; readonly timeline: number; readonly appliedBytes: number } | Error;
 
 /** Creates servers that report these roles, by their names. Returns the choice of a server for writes. */
-function serversOf(roles: Record<string, Role>): ServerPool {
-  const urls = Object.keys(roles).map((name) => `postgres://${name}/g`);
-  const servers = createServers(urls, "write", (url) => {
-    const role = roles[new URL(url).host]!;
-    const client = { query: () => Promise.resolve({ rows: [role] }), end: () => Promise.resolve() };
-    return role instanceof Error ? Promise.reject(role) : Promise.resolve(client as unknown as ServerConnection);
-  });
-  return servers.pool("write");
-}
+const serversOf = (roles: Record<string, Role>): ServerPool => writerOf(roles).pools.write;
 
 const unreachable = Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
 const standby: Role = { isStandby: true, timeline: 0, appliedBytes: 1 };
@@ -87,7 +79,7 @@ function writerOf(roles: Record<string, Role>) {
   const pools = { read: servers.pool("read"), write: servers.pool("write") };
   return {
     ...{ servers, pools },
-    async connect(use: "read" | "write") {
+    connect: async (use: "read" | "write") => {
       const url = await pools[use].selectUrl();
       const connection = connectionTo(roles, url);
       await pools[use].admit(connection);

@@ -96,7 +96,7 @@ function createLossMonitor(
 
   return {
     /** Called with each write that the fence rejects because of the lease. */
-    onFenced(): void {
+    onFenced: (): void => {
       query ??= findHolder().catch(() => {
         query = undefined;
       });
