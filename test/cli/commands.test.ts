@@ -38,7 +38,7 @@ test("each command loads only the packages and modules that it needs", async (t)
   await writeKey(key, testKey(2));
   await writeFile(saved, "{}");
   const connect = ["@connectrpc/connect", "@connectrpc/connect-node"];
-  const proofs = /^src\/(light|rpc\/(codec|parameters|service)|storage|tree)/;
+  const proofs = /^src\/(chain\/blocks\/block-rejections|light|rpc\/(codec|parameters|service)|storage|tree)/;
   const none = /^$/;
   const queries = [
     ["--version"],
