@@ -111,9 +111,11 @@ test("every document can be reached from the README", (t) => {
 test("every option and script in a document exists", async (t) => {
   const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as { scripts: Record<string, string> };
   const flags = new Set([configFile, ...options].map(({ name }) => `--${name}`));
-  for (const name of (await readdir("src/cli", { recursive: true })).filter((name) => name.endsWith(".ts"))) {
-    const source = await readFile(join("src/cli", name), "utf8");
-    (source.match(/--[a-z][a-z-]*/g) ?? []).forEach((flag) => flags.add(flag));
+  for (const folder of ["src/cli", "tools/bench"]) {
+    for (const name of (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".ts"))) {
+      const source = await readFile(join(folder, name), "utf8");
+      (source.match(/--[a-z][a-z-]*/g) ?? []).forEach((flag) => flags.add(flag));
+    }
   }
   for (const [document, content] of documents) {
     // The changelog names removed options, and the worked examples invented ones.
