@@ -20,6 +20,7 @@ import { RpcError } from "../errors.js";
 import type { Http1Exchange } from "../exchange/http1-exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
 import { errorResponse, nosniff } from "../exchange/responses.js";
+import { nextTick } from "../exchange/pacing.js";
 import { serveExchange } from "../exchange/serve.js";
 import { toReportedError, type ProtocolDeps } from "../gate.js";
 import type { RpcListener } from "../port/listen.js";
@@ -46,7 +47,10 @@ export function createMcpServer(deps: McpDeps): RpcListener {
         async respond(permit, call) {
           checkOrigin(request);
           checkTarget(request);
-          const body = parseJson((await exchange.readBytes(maxBodyBytes, permit)).toString("utf8"));
+          const bytes = await exchange.readBytes(maxBodyBytes, permit);
+          // The SDK takes milliseconds for a request, so each gets a tick of its own, and other clients theirs.
+          await nextTick();
+          const body = parseJson(bytes.toString("utf8"));
           let failure: RpcError | undefined;
           const session = openSession(tools, deps.info, {
             callOf(served) {
