@@ -60,7 +60,7 @@ export function createConcurrency(overload: OverloadLimits, streams: StreamLimit
             streamRetryAfterS,
           )
         : new RpcError(
-            "OVERLOADED",
+            "RATE_LIMITED",
             `Your address has ${limit} requests in flight, which is the limit; try again in ${retryAfterS} s.`,
             retryAfterS,
           );
@@ -106,7 +106,8 @@ export function createConcurrency(overload: OverloadLimits, streams: StreamLimit
      * Occupies a slot.
      *
      * @param isLimited false for a probe, which is answered even at a limit.
-     * @throws RpcError OVERLOADED or TOO_MANY_STREAMS if a limit is reached.
+     * @throws RpcError RATE_LIMITED or TOO_MANY_STREAMS if a limit of the address is reached; OVERLOADED or
+     *   TOO_MANY_STREAMS for one in total.
      */
     acquire(slot: Slot, isLimited: boolean) {
       const { usage, isStream } = slot;

@@ -51,20 +51,20 @@ export class ByteBudget {
    * Checks that the caller may send another request: not if more than half of its capacity is reserved. The check comes
    * before any work, because unread responses are expensive to build.
    *
-   * @throws RpcError OVERLOADED
+   * @throws RpcError RATE_LIMITED
    */
   check(usage: AddressUsage, connection: TrackedConnection): void {
     const { perAddressBytes, perConnectionBytes } = this.limits;
     if (bytesOf(usage) * 2 > perAddressBytes || connection.reservedBytes * 2 > perConnectionBytes) {
       const message = `Your pending responses use too much memory; read them, then try again in ${retryAfterS} s.`;
-      throw new RpcError("OVERLOADED", message, retryAfterS);
+      throw new RpcError("RATE_LIMITED", message, retryAfterS);
     }
   }
 
   /**
    * Reserves bytes. Penalizes the connection if they exceed the quota of its address or its own.
    *
-   * @throws RpcError OVERLOADED if the connection, the address or the node has no capacity.
+   * @throws RpcError RATE_LIMITED if the connection or the address has no capacity; OVERLOADED if the node has none.
    */
   reserve({ usage, connection }: RequestPermit, bytes: number): void {
     const { totalBytes, extraBytes, perAddressBytes, perConnectionBytes } = this.limits;
@@ -75,7 +75,7 @@ export class ByteBudget {
     }
     if (exceedsQuota || this.reservedBytes + bytes > totalBytes + (bytes <= smallBytes ? extraBytes : 0)) {
       const message = `The memory limit is reached; read your pending responses, then try again in ${retryAfterS} s.`;
-      throw new RpcError("OVERLOADED", message, retryAfterS);
+      throw new RpcError(exceedsQuota ? "RATE_LIMITED" : "OVERLOADED", message, retryAfterS);
     }
     this.reservedBytes += bytes;
     usage.bytes += bytes;
@@ -135,7 +135,7 @@ export interface PermitDeps {
   charge(address: string, chargedBytes: number): void;
   /** Returns the identity that the headers of a request prove. Throws RpcError INVALID_SIGNATURE. */
   identify(arrival: Arrival): string | undefined;
-  /** Occupies a slot. Throws RpcError OVERLOADED or TOO_MANY_STREAMS. */
+  /** Occupies a slot. Throws RpcError RATE_LIMITED, OVERLOADED or TOO_MANY_STREAMS. */
   acquire(permit: RequestPermit): void;
   release(permit: RequestPermit): void;
   onEnd(permit: RequestPermit, code: Outcome, endMs: number): void;

@@ -4,7 +4,7 @@
  */
 import { EventKind, type EventService, TransactionOutcome } from "../../gen/gatehouse/event/v1/event_pb.js";
 import type { HeadStatement, SignedHead } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { createFairTurns } from "../base/async/fair-turns.js";
+import { createFairTurns } from "../base/async/fair-scheduler.js";
 import { eachYielding } from "../base/async/yielding.js";
 import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";

@@ -1,6 +1,6 @@
 import test from "ava";
 import { setImmediate as nextTick } from "node:timers/promises";
-import { FairScheduler, Flow } from "../../src/base/async/fair-scheduler.js";
+import { createFairTurns, FairScheduler, Flow } from "../../src/base/async/fair-scheduler.js";
 
 /** Blocks the event loop. */
 function work(ms: number): void {
@@ -44,15 +44,15 @@ test("lets flows take turns", async (t) => {
   t.deepEqual(ran.slice(0, 5), ["many", "few", "many", "few", "many"]);
 });
 
-test("ends the tick after a task that causes more work, and goes on after one that throws", async (t) => {
-  const scheduler = new FairScheduler();
+test("limits the tasks of a tick, and goes on after one that throws", async (t) => {
+  const scheduler = new FairScheduler(1);
   const flow = new Flow();
   const ran: number[] = [];
   const thrown = new Promise((resolve) => process.prependOnceListener("uncaughtException", resolve));
   const others = process.listeners("uncaughtException").slice(1);
   others.forEach((listener) => process.off("uncaughtException", listener));
   t.teardown(() => others.forEach((listener) => process.on("uncaughtException", listener)));
-  scheduler.defer(flow, (n: number) => void ran.push(n), 1, true);
+  scheduler.defer(flow, (n: number) => void ran.push(n), 1);
   scheduler.defer(flow, (n: number) => void ran.push(n), 2);
   await nextTick();
   t.deepEqual(ran, [1]);
@@ -68,3 +68,21 @@ test("ends the tick after a task that causes more work, and goes on after one th
   await nextTick();
   t.deepEqual(ran, [1, 2, 3]);
 });
+
+test("keys get turns in rotation, and each tick has a limited number", async (t) => {
+  const turn = createFairTurns(4);
+  const given: string[] = [];
+  const wait = (key: string, name: string) => turn(key).then(() => given.push(name));
+  const first = wait("a", "a0");
+  const all = [...Array.from({ length: 9 }, (_, i) => wait("a", `a${i + 1}`)), wait("b", "b0"), wait("c", "c0")];
+  const ticks: number[] = [];
+  while (given.length < 12) {
+    const before = given.length;
+    await nextTick();
+    ticks.push(given.length - before);
+  }
+  await Promise.all([first, ...all]);
+  t.true(Math.max(...ticks) <= 4, ticks.join());
+  t.true(given.indexOf("b0") <= 3 && given.indexOf("c0") <= 4, given.join());
+});
+

@@ -7,7 +7,7 @@ import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { createEdge } from "../../src/edge/edge.js";
 import { type ByteLimits, defaultBytes } from "../../src/edge/request-permit.js";
-import { RpcError } from "../../src/rpc/errors.js";
+import { type Reason, RpcError } from "../../src/rpc/errors.js";
 import type { Connection, Permit } from "../../src/rpc/gate.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/process/prometheus.js";
 import {
@@ -39,9 +39,9 @@ const bounds: ByteLimits = {
   minBytesPerS: 1_000,
 };
 
-function isRefused(t: ExecutionContext, take: () => void): void {
+function isRefused(t: ExecutionContext, take: () => void, reason: Reason = "RATE_LIMITED"): void {
   const failure = t.throws(take, { instanceOf: RpcError });
-  t.is(failure.reason, "OVERLOADED");
+  t.is(failure.reason, reason);
   t.is(failure.retryAfterS, 1);
 }
 
@@ -68,9 +68,9 @@ test("limits bytes per connection, per address and in total, with extra capacity
   isRefused(t, () => thirdOfAddress.reserveResponseBytes(1));
   two.reserveRequestBytes(2 * unit);
   t.is(edge.stats().reservedBytes, 5 * unit);
-  isRefused(t, () => three.reserveResponseBytes(8 * 1024 + 1));
+  isRefused(t, () => three.reserveResponseBytes(8 * 1024 + 1), "OVERLOADED");
   three.reserveResponseBytes(8 * 1024);
-  isRefused(t, () => three.reserveResponseBytes(8 * 1024));
+  isRefused(t, () => three.reserveResponseBytes(8 * 1024), "OVERLOADED");
   // A rejected reservation is counted nowhere.
   t.is(edge.stats().reservedBytes, 5 * unit + 8 * 1024);
   [one, sameConnection, sameAddress, thirdOfAddress, two, three].forEach((permit) => permit.release());
@@ -144,7 +144,7 @@ async function checkRefusals(
     t.teardown(() => client.close());
     const call = client.call(ZkService.method.getNullifier, { nullifierHash: numberedHash(2 * mib) });
     const error = await call.then(() => undefined, readFailure);
-    t.like(error, { code: 14, reason: "OVERLOADED" }, protocol);
+    t.like(error, { code: 8, reason: "RATE_LIMITED" }, protocol);
     t.truthy(await client.call(ZkService.method.getNullifier, { nullifierHash: numberedHash(mib / 2) }), protocol);
     await client.close();
   }
@@ -198,9 +198,9 @@ test("resets an HTTP/2 stream with a closed window, but not other streams of the
 test("rejects a response that exceeds the limit before its first byte, in JSON and in gRPC", async (t) => {
   const server = await startEdgeServer(t, { bytes: { ...small, graceMs: 60_000, perConnectionBytes: mib } });
   const { status, text, headers } = await ask(server.port, largeAnswer(2 * mib));
-  t.is(status, 503);
+  t.is(status, 429);
   t.is(headers["retry-after"], "1");
-  t.like(JSON.parse(text), { success: false, errorCode: "OVERLOADED", retryAfter: 1 });
+  t.like(JSON.parse(text), { success: false, errorCode: "RATE_LIMITED", retryAfter: 1 });
   const protocols = ["gRPC", "gRPC by Connect", "Connect JSON", "Connect binary", "gRPC-Web"] as const;
   await checkRefusals(t, server, "HTTP/2 by prior knowledge", protocols);
 });

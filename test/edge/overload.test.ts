@@ -11,7 +11,7 @@ import { connectEach, readFailure, rpcProtocols } from "../helpers/wire/rpc-clie
 import { until } from "../helpers/nodes/until.js";
 
 test("rejects requests above the limit in every protocol, but serves probes", async (t) => {
-  const overload = { maxInFlight: 3, maxInFlightPerAddress: 3, maxLagMs: 60_000 };
+  const overload = { maxInFlight: 3, maxInFlightPerAddress: 4, maxLagMs: 60_000 };
   const server = await startEdgeServer(t, { overload });
   const { port, edge } = server;
 
@@ -93,11 +93,11 @@ test("serves other addresses while one address has its maximum of requests in fl
   const server = await startEdgeServer(t);
   const { statuses, close } = openRequests(t, server.port, { ":path": waitingAnswer });
   await until(() => statuses.length === 100 && server.edge.stats().activeRequests === 500);
-  t.deepEqual(new Set(statuses), new Set([503]));
+  t.deepEqual(new Set(statuses), new Set([429]));
   t.is((await ask(server.port, largeAnswer(1), {}, { localAddress: "127.0.0.6" })).status, 200);
   const { status, text } = await ask(server.port, largeAnswer(1), {}, { localAddress: "127.0.0.5" });
-  t.is(status, 503);
-  t.like(JSON.parse(text), { errorCode: "OVERLOADED" });
+  t.is(status, 429, "a limit of the address, which a proxy must not take for a failing node");
+  t.like(JSON.parse(text), { errorCode: "RATE_LIMITED", retryAfter: 1 });
   t.is((await ask(server.port, "/health", {}, { localAddress: "127.0.0.5" })).status, 200);
   close();
   await until(() => server.edge.stats().activeRequests === 0);

@@ -6,7 +6,6 @@
 interface Task {
   readonly run: (item: never) => void;
   readonly item: unknown;
-  readonly endsTick: boolean;
 }
 
 /** Source of tasks, such as a client address. */
@@ -29,6 +28,9 @@ export class FairScheduler {
   /** Time of the last unmeasured task of this tick, on the clock of `performance.now()`. */
   private sinceMs = 0;
 
+  /** @param maxTasks limit on the deferred tasks of one tick, for tasks that cause work after their end. */
+  constructor(private readonly maxTasks = Infinity) {}
+
   /** Runs a task now if the tick has time left and no task waits, or else in a later tick. */
   run<T>(flow: Flow, run: (item: T) => void, item: T): void {
     if (this.hasTime()) {
@@ -38,13 +40,9 @@ export class FairScheduler {
     }
   }
 
-  /**
-   * Runs a task in a later tick.
-   *
-   * @param endsTick true if no other task should run in that tick, because this one causes work after its end.
-   */
-  defer<T>(flow: Flow, run: (item: T) => void, item: T, endsTick = false): void {
-    flow.tasks.push({ run, item, endsTick });
+  /** Runs a task in a later tick. */
+  defer<T>(flow: Flow, run: (item: T) => void, item: T): void {
+    flow.tasks.push({ run, item });
     if (flow.tasks.length === 1) {
       this.flows.push(flow);
     }
@@ -76,9 +74,10 @@ export class FairScheduler {
   private readonly drain = (): void => {
     const sinceMs = performance.now();
     try {
-      let isOver = false;
-      while (!isOver && this.flows.length > 0) {
-        isOver = this.runNext() || performance.now() - sinceMs >= maxTickMs;
+      let left = this.maxTasks;
+      while (left > 0 && this.flows.length > 0) {
+        this.runNext();
+        left = performance.now() - sinceMs < maxTickMs ? left - 1 : 0;
       }
     } finally {
       this.isDraining = this.flows.length > 0;
@@ -88,14 +87,35 @@ export class FairScheduler {
     }
   };
 
-  /** Runs the next task of the next flow. Returns true if the task ends the tick. */
-  private runNext(): boolean {
+  /** Runs the next task of the next flow. */
+  private runNext(): void {
     const flow = this.flows.shift()!;
-    const { run, item, endsTick } = flow.tasks.shift()!;
+    const { run, item } = flow.tasks.shift()!;
     if (flow.tasks.length > 0) {
       this.flows.push(flow);
     }
     run(item as never);
-    return endsTick;
   }
+}
+
+/**
+ * Creates a function that waits for a turn, for work that would run long without waiting for anything. Each tick of the
+ * event loop has `perTick` turns, and keys, such as client addresses, take turns.
+ */
+export function createFairTurns(perTick: number): (key: string) => Promise<void> {
+  const scheduler = new FairScheduler(perTick);
+  /** Flows of the keys that wait. */
+  const flows = new Map<string, Flow>();
+  return (key) =>
+    new Promise((resolve) => {
+      const flow = flows.get(key) ?? new Flow();
+      flows.set(key, flow);
+      const giveTurn = (): void => {
+        if (flow.tasks.length === 0) {
+          flows.delete(key);
+        }
+        resolve();
+      };
+      scheduler.defer(flow, giveTurn, undefined);
+    });
 }

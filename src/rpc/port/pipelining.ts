@@ -73,6 +73,11 @@ export function parseInPieces(
   return { resume: parse };
 }
 
+/** Returns true if bytes contain the headers of more than one request. */
+export function containsSeveral(bytes: Buffer): boolean {
+  return lengthOfPiece(bytes) < bytes.length;
+}
+
 /** Returns the length of the next piece: all bytes, unless they contain the headers of a second request. */
 function lengthOfPiece(bytes: Buffer): number {
   const end = bytes.indexOf(endOfHeaders) + endOfHeaders.length;

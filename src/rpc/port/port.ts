@@ -12,8 +12,8 @@ import type { Connection, Gate } from "../gate.js";
 import { createHttp1Server } from "./http1-server.js";
 import { createHttp2Sessions, isOld, penalizeResets } from "./http2-sessions.js";
 import { httpTimeouts, listenOn, type RpcListener } from "./listen.js";
-import { maxPipelined, parseInPieces, type PieceParser } from "./pipelining.js";
-import { type Accept, awaitFirstBytes, detectHttpVersion } from "./protocol-detection.js";
+import { containsSeveral, maxPipelined, parseInPieces, type PieceParser } from "./pipelining.js";
+import { type Accept, type AcceptVersion, awaitFirstBytes, detectHttpVersion } from "./protocol-detection.js";
 
 /**
  * Time before idle connections close during draining, in milliseconds, so that requests already sent get a response.
@@ -24,8 +24,10 @@ const firstRequestWithinMs = 1_000;
 /** Time for which HTTP/1.1 connections are parsed in pieces after one has sent too many requests, in milliseconds. */
 const inPiecesMs = 60_000;
 
-/** Requests and TLS handshakes of all ports take turns, since they share one event loop. */
+/** Requests of all ports take turns, since they share one event loop. */
 const scheduler = new FairScheduler();
+/** TLS handshakes: each takes a millisecond after its task, so one starts in a tick. */
+const handshakes = new FairScheduler(1);
 
 export interface PortDeps {
   readonly handle: (exchange: Exchange) => void;
@@ -152,9 +154,8 @@ export function createPort(deps: PortDeps): RpcListener {
         const remoteEnd = remoteEndOf(socket);
         handshaking.set(remoteEnd, entry);
         socket.once("close", () => handshaking.get(remoteEnd) === entry && handshaking.delete(remoteEnd));
-        // The handshake takes a millisecond after its task, so no other starts in the same tick.
         awaitFirstBytes(socket, httpTimeouts.headersTimeout, () =>
-          scheduler.defer(entry.connection.flow, startTls, socket, true),
+          handshakes.defer(entry.connection.flow, startTls, socket),
         );
       }
     });
@@ -202,7 +203,7 @@ export function createPort(deps: PortDeps): RpcListener {
 
   /** Detects the HTTP version of an admitted connection, and passes the connection on. */
   function detectVersion(socket: Socket, entry: OpenConnection, acceptHttp1: Accept): void {
-    const acceptHttp2 = (_: Socket, firstBytes: Buffer): void => {
+    const acceptHttp2: AcceptVersion = (_, firstBytes) => {
       entry.isUsed = true;
       penalizeResets(firstBytes, entry.connection);
       if (entry.socket.destroyed) {
@@ -211,10 +212,10 @@ export function createPort(deps: PortDeps): RpcListener {
       }
       entry.session = http2.accept(socket, entry.connection);
     };
-    const accept = (): void => {
+    const accept: AcceptVersion = (_, firstBytes) => {
       acceptHttp1(socket);
       entry.http1 = socket;
-      if (performance.now() < inPiecesUntilMs) {
+      if (performance.now() < inPiecesUntilMs || containsSeveral(firstBytes)) {
         parseEntryInPieces(entry);
       }
     };

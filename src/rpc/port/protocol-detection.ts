@@ -7,6 +7,8 @@ import type { Socket } from "node:net";
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 export type Accept = (socket: Socket) => void;
+/** Accepts a connection, with the bytes that have been received; those of HTTP/1.1 stay in the socket. */
+export type AcceptVersion = (socket: Socket, firstBytes: Buffer) => void;
 
 /**
  * Waits for the first bytes of a connection, which stay in the socket.
@@ -40,8 +42,8 @@ export function awaitFirstBytes(socket: Socket, withinMs: number, onBytes: () =>
  */
 export function detectHttpVersion(
   socket: Socket,
-  acceptHttp1: Accept,
-  acceptHttp2: (socket: Socket, afterPreface: Buffer) => void,
+  acceptHttp1: AcceptVersion,
+  acceptHttp2: AcceptVersion,
   withinMs: number,
 ): void {
   const timer = setTimeout(() => socket.destroy(), withinMs);
@@ -71,7 +73,7 @@ export function detectHttpVersion(
     if (matches) {
       acceptHttp2(socket, received.subarray(preface.length));
     } else {
-      acceptHttp1(socket);
+      acceptHttp1(socket, received);
     }
   };
   socket.on("readable", check).on("close", release).on("end", close).on("error", close);

@@ -75,8 +75,11 @@ async function readBodies(socket: Socket, end: string): Promise<string[]> {
 /** Has the port parse in pieces, as the first connection that sends too much does. */
 async function alarm({ open, state }: Awaited<ReturnType<typeof start>>): Promise<Socket> {
   const first = open();
-  first.write(get("/first").repeat(maxPipelined + 1));
-  await until(() => state.handled > maxPipelined);
+  const handledBefore = state.handled;
+  first.write(get("/first"));
+  await until(() => state.handled === handledBefore + 1);
+  first.write(get("/first").repeat(maxPipelined));
+  await until(() => state.handled > handledBefore + maxPipelined);
   return first;
 }
 
@@ -106,6 +109,18 @@ for (const isTls of [false, true]) {
     await until(() => server.state.handled === handledBefore + 2 * paths.length + 3);
   });
 }
+
+test("a connection that begins with several requests is parsed in pieces from its first one on", async (t) => {
+  const server = await start(t);
+  const socket = server.open();
+  const paths = Array.from({ length: 1_500 }, (_, i) => `/${i}`);
+  socket.write(paths.map(get).join(""));
+  await until(() => server.state.handled === maxPipelined);
+  const bodies = readBodies(socket, "/1499");
+  server.release();
+  t.deepEqual(await bodies, paths);
+  t.is(server.state.mostUnanswered, maxPipelined);
+});
 
 test("parses bodies between requests, however the bytes are cut", async (t) => {
   const server = await start(t);
