@@ -280,6 +280,19 @@ testBrowser.serial("works by keyboard, and its links can be shared", async (t) =
   await heading(page, "Commitment tree").waitFor();
 });
 
+testBrowser.serial("does not verify the path of another commitment than the requested one", async (t) => {
+  const { page } = await open(t, "/tree");
+  await heading(page, "Commitment tree").waitFor();
+  await page.route("**/zk/merkle/proof/**", async (route) => {
+    await route.fulfill({ response: await route.fetch({ url: route.request().url().replace(/[^/]+$/, element(102)) }) });
+  });
+  await page.getByLabel(/^Commitment, 0x/).fill(element(103));
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Verify this path" }).click();
+  await page.getByText("The node returned the path of another commitment.").waitFor();
+  t.pass();
+});
+
 testBrowser.serial(
   "axe finds no accessibility problem in any view, on desktop and phone, in light and dark colors",
   async (t) => {

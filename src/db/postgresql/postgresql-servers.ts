@@ -49,9 +49,9 @@ const probeTimeoutMs = 1_000;
  * Time limit in milliseconds for a probe while a response is awaited. It is longer, because a busy server may accept a
  * connection late and still serve others.
  */
-const checkTimeoutMs = 5_000;
+const checkTimeoutMs = 4_000;
 /** Interval in milliseconds between probes of the server while a response is awaited. */
-const checkIntervalMs = 5_000;
+const checkIntervalMs = 2_000;
 
 /** Interval in milliseconds between searches for a primary while reads go to a standby instead. */
 const searchIntervalMs = 1_000;
@@ -73,6 +73,11 @@ function isLoss(error: unknown): boolean {
   return code === undefined ? name !== "KnexTimeoutError" : /^(08|25006|57P0|E[A-Z])/.test(code);
 }
 
+/** Returns true for the error of a probe without a response: a timeout of the driver has no code. */
+function isTimeout(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === undefined;
+}
+
 /** Returns the host and database of a URL, without the password, for messages. */
 export function describeServer(url: string): string {
   const { host, pathname } = new URL(url);
@@ -91,6 +96,8 @@ export function createServers(urls: readonly string[], access: Access, connect: 
   const connections = new Map<ServerConnection, ServerRole>();
   /** Open connections that passed the checks, with the number of losses of servers of that role before the checks. */
   const admitted = new WeakMap<object, { readonly role: ServerRole; readonly losses: number }>();
+  /** Servers that did not respond to their last probe, with its error. */
+  const silent = new Map<string, unknown>();
   let standbyReads: StandbyReads | undefined;
   let surveying: Promise<Survey> | undefined;
   let search: NodeJS.Timeout | undefined;
@@ -98,10 +105,35 @@ export function createServers(urls: readonly string[], access: Access, connect: 
 
   /** Queries the roles of all servers. */
   function survey(): Promise<Survey> {
-    surveying ??= Promise.all(urls.map((url) => probe(url, connect)))
+    surveying ??= probeAll()
       .then((all) => states.select(all))
       .finally(() => (surveying = undefined));
     return surveying;
+  }
+
+  /**
+   * Probes all servers. A server that did not respond last time, as one that is frozen or cut off, is waited for only
+   * as long as for the others, so that it does not delay each new connection to them.
+   */
+  async function probeAll(): Promise<(Reachable | Unreachable)[]> {
+    const answering = urls.filter((url) => !silent.has(url));
+    const probes = new Map(urls.map((url) => [url, probeServer(url)]));
+    const others = Promise.all(answering.map((url) => probes.get(url)));
+    const probeSilent = (url: string): Promise<Reachable | Unreachable> =>
+      Promise.race([probes.get(url)!, others.then((): Unreachable => ({ url, error: silent.get(url) }))]);
+    return await Promise.all(
+      urls.map((url) => (answering.length > 0 && silent.has(url) ? probeSilent(url) : probes.get(url)!)),
+    );
+  }
+
+  async function probeServer(url: string, timeoutMs?: number): Promise<Reachable | Unreachable> {
+    const server = await probe(url, connect, timeoutMs);
+    if ("error" in server && isTimeout(server.error)) {
+      silent.set(url, server.error);
+    } else {
+      silent.delete(url);
+    }
+    return server;
   }
 
   /** Moves reads back from a standby once there is a primary, for a process that does not write by itself. */
@@ -159,7 +191,7 @@ export function createServers(urls: readonly string[], access: Access, connect: 
     async function check(): Promise<void> {
       const lostRole = role;
       const waiting = [...connections].filter(([, connected]) => connected === lostRole);
-      const server = await probe(current!, connect, checkTimeoutMs);
+      const server = await probeServer(current!, checkTimeoutMs);
       const isLost = "error" in server ? isLoss(server.error) : lostRole === "primary" && server.isStandby;
       if (isLost) {
         states.lose(lostRole);
@@ -240,7 +272,7 @@ export function createServers(urls: readonly string[], access: Access, connect: 
         return entry !== undefined && !isReplaced && entry.losses === states.losses(entry.role);
       },
       /**
-       * Monitors work while it waits for a response. Every 5 s it probes the server over a new connection. If the
+       * Monitors work while it waits for a response. Every 2 s it probes the server over a new connection. If the
        * server is lost, its connections are closed and the pending work rejects.
        */
       async monitor<T>(work: () => Promise<T>): Promise<T> {

@@ -87,6 +87,9 @@ async function proofSection({ node, proofs, signal }: ViewContext, commitment: s
     label: "Verify this path",
     question: { withCommitments: true },
     conclude({ commitments }) {
+      if (BigInt(proof.leaf) !== BigInt(commitment)) {
+        throw new Error("The node returned the path of another commitment.");
+      }
       if (commitments?.kind !== "tree" || commitments.root !== root) {
         throw new Error("The path leads to another root than the proof. The tree may have grown: reload the page.");
       }
