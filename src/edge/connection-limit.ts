@@ -251,6 +251,7 @@ interface Limiter {
 }
 
 class Entry implements TrackedConnection {
+  readonly flow: Flow;
   provenIdentity: string | undefined = undefined;
   reservedBytes = 0;
   unanswered = 0;
@@ -270,11 +271,8 @@ class Entry implements TrackedConnection {
     readonly close: () => void,
     private readonly limiter: Limiter,
   ) {
+    this.flow = new Flow(group.flow);
     this.idleSinceMs = limiter.nowMs();
-  }
-
-  get flow(): Flow {
-    return this.group.flow;
   }
 
   arrive(): boolean {

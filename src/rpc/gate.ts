@@ -15,7 +15,7 @@ export interface Connection {
   readonly remoteAddress: string;
   /** Identity that the other end proved by TLS; undefined if TLS did not require one. */
   provenIdentity: string | undefined;
-  /** Flow of the requests: connections of one address take turns with other addresses as one. */
+  /** Flow of the requests. Its parent is that of the address, which takes turns with other addresses as one. */
   readonly flow: Flow;
   /** Requests that have arrived and are unanswered, admitted or not. */
   readonly unanswered: number;

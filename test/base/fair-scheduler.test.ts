@@ -1,5 +1,6 @@
 import test from "ava";
 import { setImmediate as nextTick } from "node:timers/promises";
+import { until } from "../helpers/nodes/until.js";
 import { createFairTurns, FairScheduler, Flow } from "../../src/base/async/fair-scheduler.js";
 
 /** Blocks the event loop. */
@@ -42,6 +43,35 @@ test("lets flows take turns", async (t) => {
     await nextTick();
   }
   t.deepEqual(ran.slice(0, 5), ["many", "few", "many", "few", "many"]);
+});
+
+test("lets the flows of a flow take turns, which count as one for others", async (t) => {
+  const scheduler = new FairScheduler();
+  const address = new Flow();
+  const [many, few, other] = [new Flow(address), new Flow(address), new Flow()];
+  const ran: string[] = [];
+  const push = (name: string): void => void ran.push(name);
+  for (let i = 0; i < 100; i++) {
+    scheduler.defer(many, push, "many");
+  }
+  scheduler.defer(few, push, "few");
+  for (let i = 0; i < 4; i++) {
+    scheduler.defer(other, push, "other");
+  }
+  await until(() => ran.length === 105);
+  t.deepEqual(ran.slice(0, 8), ["many", "other", "few", "other", "many", "other", "many", "other"]);
+});
+
+test("runs one deferred task in a tick that should be short", async (t) => {
+  const scheduler = new FairScheduler();
+  const flow = new Flow();
+  const ran: number[] = [];
+  [1, 2, 3].forEach((n) => scheduler.defer(flow, (item: number) => void ran.push(item), n));
+  scheduler.hurry();
+  await nextTick();
+  t.deepEqual(ran, [1]);
+  await nextTick();
+  t.deepEqual(ran, [1, 2, 3]);
 });
 
 test("limits the tasks of a tick, and goes on after one that throws", async (t) => {

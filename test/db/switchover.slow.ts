@@ -197,6 +197,23 @@ testPair.serial(
       "the standby has nothing to say",
       async () => !state.test((await askJson<HealthBody>(standby.port, "/health")).subsystems["chain"]!.extra!.reason),
     );
+
+    // A frozen primary keeps its connections, so that it is lost only after it has not responded for seconds.
+    const thaw = pair.freezePrimary();
+    try {
+      const frozenMs = performance.now();
+      const names = ["writer", "standby"];
+      await Promise.all(
+        clients.map(async (client, i) => {
+          await eventually("a transaction can be read", async () => (await blockOf(client, second!)) !== undefined);
+          const failedMs = performance.now() - frozenMs;
+          t.log(`${names[i]} without reads for ${(failedMs / 1_000).toFixed(1)} s after the primary was frozen`);
+        }),
+      );
+    } finally {
+      thaw();
+    }
+    await eventually("the writer is healthy again", async () => (await ask(writer.port, "/health")).status === 200);
   },
 );
 

@@ -8,25 +8,31 @@ interface Task {
   readonly item: unknown;
 }
 
-/** Source of tasks, such as a client address. */
+/** Source of tasks, such as a client address, or a connection of one. Flows take turns with others of their parent. */
 export class Flow {
-  /** Tasks that wait, the next one first. */
+  /** Tasks of this flow itself that wait, the next one first. */
   readonly tasks: Task[] = [];
+  /** Flows of this one that have tasks, the next one first. */
+  readonly ready: Flow[] = [];
+  /** True if the parent has this flow among those with tasks. */
+  isReady = false;
+
+  constructor(readonly parent?: Flow) {}
 }
 
-/** Time that tasks may use in one tick of the event loop, in milliseconds. */
-const maxTickMs = 5;
+/** Time that tasks may use in one tick of the event loop, in milliseconds. Each tick also reads what has arrived. */
+const maxTickMs = 1;
 /** Number of tasks in a tick before their time is measured: a tick of an idle process has fewer, and costs nothing. */
 const unmeasuredTasks = 8;
 
 export class FairScheduler {
-  /** Flows that have tasks, the next one first. */
-  private readonly flows: Flow[] = [];
+  private readonly root = new Flow();
   private isDraining = false;
   /** Tasks that ran at once in this tick. */
   private ranAtOnce = 0;
   /** Time of the last unmeasured task of this tick, on the clock of `performance.now()`. */
   private sinceMs = 0;
+  private isUrgent = false;
 
   /** @param maxTasks limit on the deferred tasks of one tick, for tasks that cause work after their end. */
   constructor(private readonly maxTasks = Infinity) {}
@@ -43,8 +49,11 @@ export class FairScheduler {
   /** Runs a task in a later tick. */
   defer<T>(flow: Flow, run: (item: T) => void, item: T): void {
     flow.tasks.push({ run, item });
-    if (flow.tasks.length === 1) {
-      this.flows.push(flow);
+    for (let next: Flow | undefined = flow; next !== undefined && !next.isReady && next !== this.root;) {
+      const parent: Flow = next.parent ?? this.root;
+      next.isReady = true;
+      parent.ready.push(next);
+      next = parent;
     }
     if (!this.isDraining) {
       this.isDraining = true;
@@ -52,8 +61,13 @@ export class FairScheduler {
     }
   }
 
+  /** Limits the deferred tasks of this tick to one, because the next tick is awaited. */
+  hurry(): void {
+    this.isUrgent = true;
+  }
+
   private hasTime(): boolean {
-    if (this.flows.length > 0) {
+    if (this.hasTasks()) {
       return false;
     }
     this.ranAtOnce++;
@@ -74,28 +88,38 @@ export class FairScheduler {
   private readonly drain = (): void => {
     const sinceMs = performance.now();
     try {
-      let left = this.maxTasks;
-      while (left > 0 && this.flows.length > 0) {
-        this.runNext();
+      let left = this.isUrgent ? 1 : this.maxTasks;
+      this.isUrgent = false;
+      while (left > 0 && this.hasTasks()) {
+        const { run, item } = takeTask(this.root);
+        run(item as never);
         left = performance.now() - sinceMs < maxTickMs ? left - 1 : 0;
       }
     } finally {
-      this.isDraining = this.flows.length > 0;
+      this.isDraining = this.hasTasks();
       if (this.isDraining) {
         setImmediate(this.drain);
       }
     }
   };
 
-  /** Runs the next task of the next flow. */
-  private runNext(): void {
-    const flow = this.flows.shift()!;
-    const { run, item } = flow.tasks.shift()!;
-    if (flow.tasks.length > 0) {
-      this.flows.push(flow);
-    }
-    run(item as never);
+  private hasTasks(): boolean {
+    return this.root.ready.length > 0;
   }
+}
+
+/** Removes the next task of a flow, and returns it. */
+function takeTask(flow: Flow): Task {
+  const next = flow.ready.shift();
+  if (next === undefined) {
+    return flow.tasks.shift()!;
+  }
+  const task = takeTask(next);
+  next.isReady = next.tasks.length > 0 || next.ready.length > 0;
+  if (next.isReady) {
+    flow.ready.push(next);
+  }
+  return task;
 }
 
 /**

@@ -26,11 +26,17 @@ export interface RpcListener {
   renewTls?(credentials: TlsCredentials): void;
 }
 
+/**
+ * Connections that the kernel keeps until they are accepted; net.core.somaxconn may set less. If it has to drop one, its
+ * client tries again only after a second.
+ */
+const backlog = 4_096;
+
 /** Implements {@link RpcListener.listen} for a server of `node:net`. */
 export function listenOn(server: Server, address: ListenAddress): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(address as ListenOptions, () => {
+    server.listen({ ...address, backlog } as ListenOptions, () => {
       server.off("error", reject);
       resolve("path" in address ? 0 : (server.address() as AddressInfo).port);
     });

@@ -140,9 +140,10 @@ export function createPort(deps: PortDeps): RpcListener {
     const acceptHttp1 = takeOver("connection", (socket) => {
       const entry = admit(socket);
       if (entry !== undefined) {
-        detectVersion(socket, entry, acceptHttp1);
+        scheduler.run(entry.connection.flow, detect, entry);
       }
     });
+    const detect = (entry: OpenConnection): void => detectVersion(entry.socket, entry, acceptHttp1);
   }
 
   function acceptTls(): void {
@@ -181,6 +182,8 @@ export function createPort(deps: PortDeps): RpcListener {
 
   /** Admits a connection; returns undefined if the gate rejected it, and closes it then. */
   function admit(socket: Socket): OpenConnection | undefined {
+    // Node.js accepts one connection in each tick, and others may wait.
+    scheduler.hurry();
     socket.on("error", () => socket.destroy());
     const connection = gate.connect(socket.remoteAddress ?? "", () => close(entry));
     if (connection === undefined) {
@@ -203,6 +206,9 @@ export function createPort(deps: PortDeps): RpcListener {
 
   /** Detects the HTTP version of an admitted connection, and passes the connection on. */
   function detectVersion(socket: Socket, entry: OpenConnection, acceptHttp1: Accept): void {
+    if (socket.destroyed) {
+      return;
+    }
     const acceptHttp2: AcceptVersion = (_, firstBytes) => {
       entry.isUsed = true;
       penalizeResets(firstBytes, entry.connection);

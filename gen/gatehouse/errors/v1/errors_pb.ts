@@ -209,8 +209,9 @@ export enum Reason {
   HEADERS_TOO_LARGE = 16,
 
   /**
-   * The caller's address exceeded its request rate, or too many nodes start a
-   * handshake at the same time. Retry after the seconds in the error.
+   * The caller's address exceeded its request rate, or has too many requests in
+   * flight or pending responses, or too many nodes start a handshake at the same
+   * time. Retry after the seconds in the error.
    *
    * @generated from enum value: REASON_RATE_LIMITED = 17;
    */
