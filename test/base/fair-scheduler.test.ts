@@ -115,4 +115,3 @@ test("keys get turns in rotation, and each tick has a limited number", async (t)
   t.true(Math.max(...ticks) <= 4, ticks.join());
   t.true(given.indexOf("b0") <= 3 && given.indexOf("c0") <= 4, given.join());
 });
-

@@ -284,7 +284,14 @@ testBrowser.serial("does not verify the path of another commitment than the requ
   const { page } = await open(t, "/tree");
   await heading(page, "Commitment tree").waitFor();
   await page.route("**/zk/merkle/proof/**", async (route) => {
-    await route.fulfill({ response: await route.fetch({ url: route.request().url().replace(/[^/]+$/, element(102)) }) });
+    await route.fulfill({
+      response: await route.fetch({
+        url: route
+          .request()
+          .url()
+          .replace(/[^/]+$/, element(102)),
+      }),
+    });
   });
   await page.getByLabel(/^Commitment, 0x/).fill(element(103));
   await page.keyboard.press("Enter");

@@ -30,7 +30,9 @@ for (const [name, bytes, expected] of [
     let text = "";
     socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
     const chunk = (piece: string): string => `${piece.length.toString(16)}\r\n${piece}\r\n`;
-    socket.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    );
     await dribble(
       (piece) => socket.write(chunk(piece)),
       bytes,
@@ -49,7 +51,9 @@ for (const [name, bytes, expected] of [
   test(`${name}, over HTTP/2`, async (t) => {
     const server = await startEdgeServer(t);
     const headers = { ":method": "POST", ":path": path, "content-type": "application/json" };
-    const stream = sessionFrom(t, server.port, "127.0.0.5").request(headers).on("error", () => undefined);
+    const stream = sessionFrom(t, server.port, "127.0.0.5")
+      .request(headers)
+      .on("error", () => undefined);
     let status = 0;
     stream.once("response", (fields) => (status = Number(fields[":status"]))).resume();
     await dribble(
