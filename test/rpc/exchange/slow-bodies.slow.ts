@@ -21,8 +21,8 @@ async function dribble(write: (text: string) => void, bytes: number, isOver: () 
 }
 
 for (const [name, bytes, expected] of [
-  ["ends a body with less than 1 KiB a second", tooFew, 408],
-  ["reads a body with 4 KiB a second to its end", enough, 200],
+  ["ends a body with less than 1 KiB a second", tooFew, /did not arrive in time/],
+  ["reads a body with 4 KiB a second to its end", enough, /\{\}/],
 ] as const) {
   test(`${name}, over HTTP/1.1`, async (t) => {
     const server = await startEdgeServer(t);
@@ -38,13 +38,13 @@ for (const [name, bytes, expected] of [
       bytes,
       () => text !== "",
     );
-    if (expected === 200) {
+    if (bytes === enough) {
       t.is(text, "", "the body is still arriving");
       socket.write(`${chunk("{}")}0\r\n\r\n`);
       await until(() => server.edge.stats().activeRequests === 1);
       server.release();
     }
-    await until(() => text.startsWith(`HTTP/1.1 ${expected} `));
+    await until(() => expected.test(text));
     t.pass();
   });
 
@@ -54,20 +54,20 @@ for (const [name, bytes, expected] of [
     const stream = sessionFrom(t, server.port, "127.0.0.5")
       .request(headers)
       .on("error", () => undefined);
-    let status = 0;
-    stream.once("response", (fields) => (status = Number(fields[":status"]))).resume();
+    let text = "";
+    stream.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
     await dribble(
       (piece) => stream.write(piece),
       bytes,
-      () => status !== 0,
+      () => text !== "",
     );
-    if (expected === 200) {
-      t.is(status, 0, "the body is still arriving");
+    if (bytes === enough) {
+      t.is(text, "", "the body is still arriving");
       stream.end("{}");
       await until(() => server.edge.stats().activeRequests === 1);
       server.release();
     }
-    await until(() => status === expected);
+    await until(() => expected.test(text));
     t.pass();
   });
 }
