@@ -1,5 +1,6 @@
 /** Selection of one of several PostgreSQL servers by the roles that they report. */
 import test from "ava";
+import { setImmediate as nextTick } from "node:timers/promises";
 import { openDatabase } from "../../src/db/open.js";
 import { createServers, type ServerConnection, type ServerPool } from "../../src/db/postgresql/postgresql-servers.js";
 import { DatabaseError } from "../../src/db/queries/database.js";
@@ -8,7 +9,7 @@ import { DatabaseError } from "../../src/db/queries/database.js";
 type Role = { readonly isStandby: boolean; readonly timeline: number; readonly appliedBytes: number } | Error;
 
 /** Creates servers that report these roles, by their names. Returns the choice of a server for writes. */
-const serversOf = (roles: Record<string, Role>): ServerPool => writerOf(roles).pools.write;
+const serversOf = (roles: Record<string, Role | Promise<Role>>): ServerPool => writerOf(roles).pools.write;
 
 const unreachable = Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
 const standby: Role = { isStandby: true, timeline: 0, appliedBytes: 1 };
@@ -28,6 +29,25 @@ test("selects the primary that was promoted last, and never an earlier primary a
     message:
       "None of the databases is a primary that accepts writes: a/g (a primary that another server has replaced), b/g (ECONNREFUSED).",
   });
+});
+
+test("a server that did not respond is waited for only as long as for the others, until it responds", async (t) => {
+  const roles: Record<string, Role | Promise<Role>> = { a: primary(1), b: standby };
+  const servers = serversOf(roles);
+  t.is(await servers.selectUrl(), "postgres://a/g");
+  // An error of the driver without a code is its time limit.
+  Object.assign(roles, { a: new Error("timeout expired"), b: primary(2) });
+  t.is(await servers.selectUrl(), "postgres://b/g");
+  let respond = (_: Role): void => undefined;
+  Object.assign(roles, { a: new Promise<Role>((resolve) => (respond = resolve)) });
+  t.is(await servers.selectUrl(), "postgres://b/g", "which does not wait for the pending response");
+  Object.assign(roles, { b: standby });
+  await t.throwsAsync(servers.selectUrl(), {
+    message: /: a\/g \(timeout expired\), b\/g \(a standby\)\.$/,
+  });
+  respond(primary(3));
+  await nextTick();
+  t.is(await servers.selectUrl(), "postgres://a/g");
 });
 
 test("drops all connections after an error that means a lost server, and after no other error", (t) => {
@@ -58,7 +78,7 @@ test("the errors for unreachable servers contain no password", async (t) => {
 });
 
 /** Connection to a server with a role; a change of the role does not end it. */
-function connectionTo(roles: Record<string, Role>, url: string): ServerConnection {
+function connectionTo(roles: Record<string, Role | Promise<Role>>, url: string): ServerConnection {
   const role = roles[new URL(url).host] as Exclude<Role, Error>;
   return {
     query: () => Promise.resolve({ rows: [{ standby: role.isStandby }] }),
@@ -69,12 +89,15 @@ function connectionTo(roles: Record<string, Role>, url: string): ServerConnectio
 }
 
 /** Creates a writer's servers, and a function that connects one of its pools to the server that it selects. */
-function writerOf(roles: Record<string, Role>) {
+function writerOf(roles: Record<string, Role | Promise<Role>>) {
   const urls = Object.keys(roles).map((name) => `postgres://${name}/g`);
-  const servers = createServers(urls, "write", (url) => {
-    const role = roles[new URL(url).host]!;
+  const servers = createServers(urls, "write", async (url) => {
+    const role = await roles[new URL(url).host]!;
+    if (role instanceof Error) {
+      throw role;
+    }
     const client = { query: () => Promise.resolve({ rows: [role] }), end: () => Promise.resolve() };
-    return role instanceof Error ? Promise.reject(role) : Promise.resolve(client as unknown as ServerConnection);
+    return client as unknown as ServerConnection;
   });
   const pools = { read: servers.pool("read"), write: servers.pool("write") };
   return {

@@ -116,13 +116,16 @@ export function createServers(urls: readonly string[], access: Access, connect: 
    * as long as for the others, so that it does not delay each new connection to them.
    */
   async function probeAll(): Promise<(Reachable | Unreachable)[]> {
-    const answering = urls.filter((url) => !silent.has(url));
-    const probes = new Map(urls.map((url) => [url, probeServer(url)]));
-    const others = Promise.all(answering.map((url) => probes.get(url)));
-    const probeSilent = (url: string): Promise<Reachable | Unreachable> =>
-      Promise.race([probes.get(url)!, others.then((): Unreachable => ({ url, error: silent.get(url) }))]);
+    const earlier = new Map(silent);
+    const probes = urls.map((url) => probeServer(url));
+    const others = Promise.all(probes.filter((_, i) => !earlier.has(urls[i]!)));
+    const probeSilent = async (url: string, probing: Promise<Reachable | Unreachable>) =>
+      await Promise.race([probing, others.then((): Unreachable => ({ url, error: earlier.get(url) }))]);
+    const isAnyAnswering = earlier.size < urls.length;
     return await Promise.all(
-      urls.map((url) => (answering.length > 0 && silent.has(url) ? probeSilent(url) : probes.get(url)!)),
+      probes.map((probing, i) =>
+        isAnyAnswering && earlier.has(urls[i]!) ? probeSilent(urls[i]!, probing) : probing,
+      ),
     );
   }
 
