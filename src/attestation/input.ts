@@ -1,6 +1,8 @@
 /** Checks of an attestation before and after its verification: its encoding, and the policy of the node. */
 import { RpcError } from "../rpc/errors.js";
-import { isNestedDeeper } from "../base/text/json-depth.js";
+import { decodeBase64 } from "../base/text/base64.js";
+import { isJsonObject, type Json, parseJsonText } from "../base/text/parse-json.js";
+import { decodeUtf8 } from "../base/text/utf8.js";
 import type { VerifiedPresentation } from "./presentation.js";
 
 export const maxPresentationBytes = 512 * 1024;
@@ -8,11 +10,10 @@ export const maxPresentationBytes = 512 * 1024;
 /** TLSNotary versions whose presentations the verifier supports. */
 const supportedVersions = ["0.1.0-alpha.11", "0.1.0-alpha.12"] as const;
 
-/** Limit on the nesting of the JSON form: parsing 1 MB of brackets would take 0.1 s. */
+/** Limit on the nesting of the JSON form. */
 const maxDepth = 16;
 
 const hexForm = /^(?:[0-9a-fA-F]{2})+$/;
-const base64Form = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
 /**
  * Returns the bincode presentation of a submitted attestation. Accepts base64, hex, and the JSON
@@ -32,24 +33,21 @@ export function decodePresentation(attestation: string): Uint8Array {
   if (hexForm.test(text)) {
     return checkSize(Buffer.from(text, "hex"));
   }
-  if (!base64Form.test(text)) {
+  const bytes = decodeBase64(text);
+  if (bytes === undefined) {
     throw reject("It is neither base64, hex nor the JSON {version, data, meta}.");
   }
-  const bytes = Buffer.from(text, "base64");
-  return bytes[0] === 0x7b ? decodeJson(bytes.toString("utf8")) : checkSize(bytes);
+  return bytes[0] === 0x7b ? decodeJson(decodeUtf8(bytes)) : checkSize(bytes);
 }
 
-function decodeJson(text: string): Uint8Array {
-  if (isNestedDeeper(text, maxDepth)) {
-    throw reject("Its JSON is nested too deep.");
-  }
-  let json: { readonly version?: unknown; readonly data?: unknown };
+function decodeJson(text: string | undefined): Uint8Array {
+  let json: Json;
   try {
-    json = JSON.parse(text) as typeof json;
-  } catch {
-    throw reject("It starts like JSON, but is not valid JSON.");
+    json = parseJsonText(text ?? "", maxDepth);
+  } catch (error) {
+    throw reject(`It starts like JSON, but ${(error as Error).message}.`);
   }
-  const { version, data } = json;
+  const { version, data } = isJsonObject(json) ? json : {};
   if (typeof version !== "string" || !(supportedVersions as readonly string[]).includes(version)) {
     const versionText = typeof version === "string" ? `version ${JSON.stringify(version.slice(0, 40))}` : "no version";
     throw reject(`It has ${versionText}; supported are ${supportedVersions.join(" and ")}.`);
@@ -60,7 +58,7 @@ function decodeJson(text: string): Uint8Array {
   return checkSize(Buffer.from(data, "hex"));
 }
 
-function checkSize(bytes: Buffer): Uint8Array {
+function checkSize(bytes: Uint8Array): Uint8Array {
   if (bytes.length > maxPresentationBytes) {
     throw new RpcError("PAYLOAD_TOO_LARGE", `An attestation must not be larger than ${maxPresentationBytes} bytes.`);
   }

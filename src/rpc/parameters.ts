@@ -1,4 +1,5 @@
 /** Errors for invalid parameters, and page tokens, shared by several services. */
+import { JsonNumber } from "../base/text/parse-json.js";
 import { showText } from "../base/text/show-text.js";
 import { RpcError } from "./errors.js";
 
@@ -66,6 +67,9 @@ export function repeatedParameter(name: string): RpcError {
 
 /** Formats a scalar as the text that it has in a query, so that the message is the same in every protocol. */
 function formatScalar(value: unknown): string {
+  if (value instanceof JsonNumber) {
+    return showText(value.text);
+  }
   if (typeof value === "object" && value !== null) {
     return Array.isArray(value) ? "a list" : "an object";
   }

@@ -43,6 +43,6 @@ test(rejects, json({ version: "0.1.0-alpha.7" }), "INVALID_ATTESTATION", /versio
 test(rejects, json({ version: "x".repeat(5_000) }), "INVALID_ATTESTATION", /^.{1,200}$/);
 test(rejects, json({ data: "0x12" }), "INVALID_ATTESTATION", /data is not hex/);
 test(rejects, json({ data: { length: 4 } }), "INVALID_ATTESTATION", /data is not hex/);
-test(rejects, `{"a":${"[".repeat(1_000_000)}`, "INVALID_ATTESTATION", /nested too deep/);
+test(rejects, `{"a":${"[".repeat(1_000_000)}`, "INVALID_ATTESTATION", /nested deeper than 16/);
 test(rejects, "00".repeat(maxPresentationBytes + 1), "PAYLOAD_TOO_LARGE", /larger than 524288 bytes/);
 test(rejects, json({ data: "00".repeat(maxPresentationBytes + 1) }), "PAYLOAD_TOO_LARGE", /larger than 524288 bytes/);

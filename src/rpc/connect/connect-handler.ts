@@ -4,18 +4,21 @@
  */
 import { create, type DescMethod, toJsonString } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { decodeBase64 } from "../../base/text/base64.js";
 import { binaryEncoder } from "../codec/binary-encoder.js";
-import { readJsonText } from "../codec/json-request.js";
+import { readJsonBytes } from "../codec/json-request.js";
 import { requestDecoder } from "../codec/request-rules.js";
 import { RpcError } from "../errors.js";
 import { maxBodyBytes } from "../exchange/body.js";
 import { createCaching, type Reply, shareBytes } from "../exchange/caching.js";
 import type { HttpResponse, Exchange, Handler } from "../exchange/exchange.js";
 import { paceResponse } from "../exchange/pacing.js";
+import { parseQuery } from "../exchange/query.js";
 import { corsHeaders, methodNotAllowed, notModified, privateHeaders } from "../exchange/responses.js";
 import { methodsByPath, readRpcMedia, readTimeout, type RpcMedia, type ServeRpc } from "../exchange/rpc-requests.js";
 import { rejectExchange, serveExchange } from "../exchange/serve.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
+import { invalidValue, repeatedParameter } from "../parameters.js";
 import type { ServedMethod } from "../service.js";
 import { unaryError } from "./connect-error.js";
 
@@ -86,7 +89,7 @@ export function createUnaryHandler(deps: ProtocolDeps): ServeUnary {
 function compileCodecs({ input, output }: DescMethod) {
   return {
     json: {
-      decode: (body: Buffer) => readJsonText(input, body.toString("utf8")),
+      decode: (body: Buffer) => readJsonBytes(input, body),
       encode: shareBytes((message) => toJsonString(output, create(output, message as never))),
     },
     proto: { decode: requestDecoder(input), encode: shareBytes(binaryEncoder(output)) },
@@ -137,22 +140,49 @@ export function createConnectHandler(deps: ProtocolDeps, serveUnary: ServeUnary,
   }
 
   function serveGet(exchange: Exchange, served: ServedMethod): RpcError | undefined {
-    const query = new URLSearchParams(exchange.query);
-    const format = query.get("encoding");
+    let query: ReturnType<typeof readGetQuery>;
+    try {
+      query = readGetQuery(exchange.query);
+    } catch (error) {
+      return error as RpcError;
+    }
+    const { encoding: format, compression, message } = query;
     if (format !== "json" && format !== "proto") {
       return new RpcError("UNSUPPORTED_MEDIA_TYPE", "The parameter encoding must be json or proto.");
     }
     const media: RpcMedia = { protocol: "connect", format, isStream: false, isText: false };
-    if (isCompressed(query.get("compression") ?? undefined)) {
+    if (isCompressed(compression)) {
       serveOther(exchange, served, media);
     } else {
-      const message = query.get("message") ?? "";
-      const bytes = query.get("base64") === "1" ? Buffer.from(message, "base64url") : Buffer.from(message);
-      serveUnary(exchange, served, media, () => Promise.resolve(bytes));
+      serveUnary(exchange, served, media, () => Promise.resolve(message));
     }
     return undefined;
   }
 }
+
+/**
+ * Reads the query of a call by GET. Ignores unknown parameters.
+ *
+ * @throws RpcError INVALID_REQUEST if a parameter is repeated, or if the message is no base64, where it should be.
+ */
+function readGetQuery(query: string): { encoding?: string; compression?: string; message: Buffer } {
+  const parameters: Partial<Record<string, string>> = {};
+  for (const { name, value } of parseQuery(query)) {
+    if (Object.hasOwn(parameters, name) && getParameters.has(name)) {
+      throw repeatedParameter(name);
+    }
+    parameters[name] = value;
+  }
+  const { message = "", base64, encoding, compression } = parameters;
+  const bytes = base64 === "1" ? decodeBase64(message) : Buffer.from(message);
+  if (bytes === undefined) {
+    throw invalidValue("message", "base64, with + as %2B, or URL-safe base64", message);
+  }
+  return { encoding, compression, message: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) };
+}
+
+/** Parameters of a call by GET. */
+const getParameters: ReadonlySet<string> = new Set(["encoding", "message", "base64", "compression", "connect"]);
 
 function isCompressed(encoding: string | undefined): boolean {
   return encoding !== undefined && encoding !== "" && encoding !== "identity";

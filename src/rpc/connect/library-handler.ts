@@ -6,7 +6,7 @@ import { type DescMethod, toJsonString } from "@bufbuild/protobuf";
 import { type ContextValues, createConnectRouter } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { Readable } from "node:stream";
-import { readJsonText } from "../codec/json-request.js";
+import { readJsonBytes } from "../codec/json-request.js";
 import { requestDecoder } from "../codec/request-rules.js";
 import type { RpcError } from "../errors.js";
 import type { HttpResponse, Exchange } from "../exchange/exchange.js";
@@ -166,7 +166,7 @@ export function checkMessage({ input }: DescMethod, format: RpcMedia["format"], 
     requestDecoder(input)(bytes);
     return Buffer.from(bytes);
   }
-  const message = readJsonText(input, Buffer.from(bytes).toString("utf8"));
+  const message = readJsonBytes(input, bytes);
   return Buffer.from(toJsonString(input, message as never));
 }
 

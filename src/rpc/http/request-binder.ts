@@ -1,7 +1,7 @@
 /**
- * Conversion of plain HTTP requests to request messages: path parameters, query values by the field's JSON name, or a
- * JSON body. Fields of nested messages have dotted names, such as `book.author.name`. Binders are compiled once per
- * route. Binders reject ambiguous requests instead of guessing.
+ * Conversion of plain HTTP requests to request messages: path parameters, query values by the field's JSON name or proto
+ * name, or a JSON body. Fields of nested messages have dotted names, such as `book.author.name`. Binders are compiled
+ * once per route. Binders reject ambiguous requests instead of guessing.
  */
 import {
   create,
@@ -9,32 +9,45 @@ import {
   type DescMessage,
   fromJson,
   getOption,
-  type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
 import { latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { makeImmutable } from "../../base/caches/immutable.js";
 import { latestBlock, latestKeyword } from "../../base/latest-block.js";
+import { decodeBase64 } from "../../base/text/base64.js";
+import { readDecimal, readInteger } from "../../base/text/integers.js";
+import { showText } from "../../base/text/show-text.js";
 import { RpcError } from "../errors.js";
 import { enumNames, expectationOf, isLong, putField, type Range, rangeOf, readField } from "../codec/fields.js";
 import { repeatedParameter, invalidValue } from "../parameters.js";
-import { parseJson, readJsonRequest, readJsonText } from "../codec/json-request.js";
-import { jsonNameOf, type NameOf, protoNameOf, requestValidator } from "../codec/request-rules.js";
+import { parseJson, readJsonBytes, readJsonRequest } from "../codec/json-request.js";
+import { jsonNameOf, type NameOf, requestValidator } from "../codec/request-rules.js";
+import { parseQuery } from "../exchange/query.js";
 import type { HttpRoute } from "./http-rule.js";
 
 /**
- * Creates the request message from path parameters (in the template's order), the raw query string and the JSON body
- * text.
+ * Creates the request message from path parameters (in the template's order), the raw query string and the bytes of the
+ * JSON body.
  */
-export type RequestBinder = (parameters: readonly string[], query: string, body: string | undefined) => object;
+export type RequestBinder = (
+  parameters: readonly string[],
+  query: string,
+  body: Uint8Array | undefined,
+) => object;
 
 type Parse = (text: string) => unknown;
 
 /** Field that text can fill, at its location in the request. */
 interface TextField {
+  /** Dotted JSON names of the field and of the messages around it. */
+  readonly path: string;
   readonly isList: boolean;
-  /** Parses text, and sets the field to the value, or appends the value to a list. */
-  readonly put: (message: object, text: string) => void;
+  /**
+   * Parses text, and sets the field to the value, or appends the value to a list.
+   *
+   * @param name name of the field in the request, for errors.
+   */
+  readonly put: (message: object, text: string, name: string) => void;
 }
 
 /**
@@ -50,74 +63,90 @@ export function compileRequestBinder(
   body: HttpRoute["body"],
 ): RequestBinder {
   const fromPath = pathFields.map((name) => {
-    const found = findField(input, name, protoNameOf);
+    const found = findField(input.fields, name, hasProtoName);
     if (found === undefined || found.isList) {
       throw new Error(`${input.typeName} has no field ${name} that a path could fill.`);
     }
     return found;
   });
   const bound = new Set([...pathFields, ...(body === undefined || body === "*" ? [] : [body.name])]);
-  const findInQuery = body === "*" ? undefined : queryFields(input, bound);
-  if (fromPath.length === 0 && findInQuery === undefined && body === undefined) {
+  const bindQuery = queryBinder(input.fields.filter(({ name }) => body !== "*" && !bound.has(name)));
+  if (input.fields.length === 0) {
     const empty = makeImmutable(create(input));
-    return () => empty;
+    return (_parameters, query) => {
+      bindQuery(empty, query);
+      return empty;
+    };
   }
 
   const read = bodyReader(input, body);
   const check = requestValidator(input);
-  return (parameters, query, text) => {
-    const message = read(text ?? "");
-    if (query !== "" && findInQuery !== undefined) {
-      bindQuery(message, query, findInQuery);
-    }
+  return (parameters, query, bytes) => {
+    const message = read(bytes ?? new Uint8Array());
+    const nameOf = bindQuery(message, query);
     for (let i = 0; i < fromPath.length; i++) {
-      fromPath[i]!.put(message, parameters[i]!);
+      const { path, put } = fromPath[i]!;
+      put(message, parameters[i]!, path);
     }
-    check(message, jsonNameOf);
+    check(message, nameOf);
     return message;
   };
 }
 
 /** Returns the function that creates the message from the body, or an empty message without a body. */
-function bodyReader(input: DescMessage, body: HttpRoute["body"]): (text: string) => object {
+function bodyReader(input: DescMessage, body: HttpRoute["body"]): (bytes: Uint8Array) => object {
   if (body === undefined) {
     return () => create(input);
   }
   return body === "*"
-    ? (text) => readJsonText(input, text)
-    : (text) => readJsonRequest(input, { [body.jsonName]: parseJson(text) as JsonValue });
+    ? (bytes) => readJsonBytes(input, bytes)
+    : (bytes) => readJsonRequest(input, { [body.jsonName]: parseJson(bytes) });
 }
 
 /** Limit on the depth of a field, because messages may be recursive. */
 const maxDepth = 16;
 
+/** Returns true if a segment of a dotted path names the field. */
+type IsNamed = (field: DescField, segment: string) => boolean;
+
+const hasJsonName: IsNamed = ({ jsonName }, segment) => jsonName === segment;
+const hasProtoName: IsNamed = ({ name }, segment) => name === segment;
+const hasSimilarName: IsNamed = ({ jsonName, name }, segment) =>
+  [jsonName, name].some((each) => normalize(each) === normalize(segment));
+
+/** Returns a name without what callers write in different ways: case, underscores, and brackets of lists. */
+function normalize(name: string): string {
+  return name.toLowerCase().replaceAll(/_|\[\]/g, "");
+}
+
 /**
- * Finds a field that text can fill, by its name or by the dotted path of names to it.
+ * Finds a field that text can fill, by the dotted path of names to it.
  *
- * @param nameOf returns the name by which fields are matched.
+ * @param fields fields that the first name can denote.
  * @returns undefined if there is no such field.
  */
-function findField(input: DescMessage, path: string, nameOf: NameOf): TextField | undefined {
+function findField(fields: readonly DescField[], path: string, isNamed: IsNamed): TextField | undefined {
   const names = path.split(".", maxDepth + 1);
   const outer: DescField[] = [];
-  let desc: DescMessage | undefined = input;
+  let candidates = fields;
   for (const name of names) {
-    const field: DescField | undefined = desc?.fields.find((candidate) => nameOf(candidate) === name);
+    const field = candidates.find((candidate) => isNamed(candidate, name));
     if (field === undefined) {
       return undefined;
     }
     outer.push(field);
-    desc = field.fieldKind === "message" ? field.message : undefined;
+    candidates = field.fieldKind === "message" ? field.message.fields : [];
   }
   const jsonPath = outer.map(({ jsonName }) => jsonName).join(".");
   const field = outer.pop()!;
   if (names.length > maxDepth || !isText(field)) {
     return undefined;
   }
-  const parse = textParser(field, jsonPath);
+  const parse = textParser(field);
   return {
+    path: jsonPath,
     isList: field.fieldKind === "list",
-    put: (message, text) => putField(outer.reduce(openMessage, message), field, parse(text)),
+    put: (message, text, name) => putField(outer.reduce(openMessage, message), field, parse(text, name)),
   };
 }
 
@@ -127,61 +156,65 @@ function openMessage(message: object, field: DescField): object {
   return inner as object;
 }
 
-/** Returns the function that finds a field by its name in a query; undefined if the query can set no field. */
-function queryFields(
-  input: DescMessage,
-  bound: ReadonlySet<string>,
-): ((name: string) => TextField | undefined) | undefined {
-  const fields = new Map<string, TextField>();
-  const messageNames = new Set<string>();
-  for (const { jsonName, name, fieldKind } of input.fields) {
-    const field = bound.has(name) ? undefined : findField(input, jsonName, jsonNameOf);
-    if (field !== undefined) {
-      fields.set(jsonName, field);
-    }
-    if (fieldKind === "message" && !bound.has(name)) {
-      messageNames.add(jsonName);
-    }
-  }
-  const find = (name: string): TextField | undefined =>
-    fields.get(name) ?? (messageNames.has(name.split(".", 1)[0]!) ? findField(input, name, jsonNameOf) : undefined);
-  return fields.size === 0 && messageNames.size === 0 ? undefined : find;
-}
+/** Fields of lists, of which each list has some. To ignore another one would return a different part of the list. */
+const listFields = ["limit", "page_size", "offset", "page_token"];
 
 /**
- * Binds the query. Unknown names are ignored, because probes and caches add their own. Only lists may repeat a name.
+ * Compiles the function that sets fields from a query. It returns the names of fields, as the query has them.
+ *
+ * A query has JSON names or proto names, and only lists may repeat one. Unknown names are ignored, because probes and
+ * caches add their own. Rejected are those whose author must have meant a field: a name that differs from a known one
+ * only in case, `_` or `[]`, and a parameter of other lists.
+ *
+ * @param open fields of the request that the query can set.
  */
-function bindQuery(message: object, query: string, find: (name: string) => TextField | undefined): void {
-  const seen = new Set<string>();
-  for (const pair of query.split("&")) {
-    const equals = pair.indexOf("=");
-    const name = decodeQuery(equals < 0 ? pair : pair.slice(0, equals));
-    const value = equals < 0 ? "" : decodeQuery(pair.slice(equals + 1));
-    const field = find(name);
-    if (field === undefined) {
-      continue;
+function queryBinder(open: readonly DescField[]): (message: object, query: string) => NameOf {
+  const find = (name: string): TextField | undefined =>
+    findField(open, name, hasJsonName) ?? findField(open, name, hasProtoName);
+  const names = open.flatMap(({ jsonName, name }) => [jsonName, name]);
+  const fields = new Map(names.map((name) => [name, find(name)]));
+  const similarNames = new Set(names.map(normalize));
+  const ofLists = open.filter(({ name }) => listFields.includes(name)).map(({ jsonName }) => jsonName);
+  const unknownOfLists = new Set(ofLists.length === 0 ? [] : listFields.map(normalize));
+
+  function checkUnknown(name: string): void {
+    const start = normalize(name.split(".", 1)[0]!);
+    const meant = similarNames.has(start) ? findField(open, name, hasSimilarName) : undefined;
+    if (meant !== undefined) {
+      throw new RpcError("INVALID_REQUEST", `There is no parameter ${showText(name)}; use ${meant.path}.`);
     }
-    if (!field.isList && seen.has(name)) {
-      throw repeatedParameter(name);
+    if (unknownOfLists.has(start)) {
+      const known = ofLists.join(", ");
+      throw new RpcError("INVALID_REQUEST", `This list has no parameter ${showText(name)}, only ${known}.`);
     }
-    seen.add(name);
-    field.put(message, value);
   }
+
+  return (message, query) => {
+    if (query === "") {
+      return jsonNameOf;
+    }
+    const seen = new Map<string, string>();
+    for (const { name, value = "" } of parseQuery(query)) {
+      const field = fields.get(name) ?? (name.includes(".") ? find(name) : undefined);
+      if (field === undefined) {
+        checkUnknown(name);
+        continue;
+      }
+      if (!field.isList && seen.has(field.path)) {
+        throw repeatedParameter(name);
+      }
+      seen.set(field.path, name);
+      field.put(message, value, name);
+    }
+    return ({ jsonName }) => seen.get(jsonName) ?? jsonName;
+  };
 }
 
-function decodeQuery(text: string): string {
-  try {
-    return decodeURIComponent(text.replaceAll("+", " "));
-  } catch {
-    throw new RpcError("INVALID_REQUEST", "The query string has a malformed percent-encoding.");
-  }
-}
-
-function textParser(field: DescField, name: string): Parse {
+function textParser(field: DescField): (text: string, name: string) => unknown {
   const names = field.enum === undefined ? new Map<number, string>() : enumNames(field.enum);
   const expected = expectationOf(field, (number) => names.get(number)!);
   const read = textReader(field, names);
-  return (text) => {
+  return (text, name) => {
     const value = read(text);
     if (value === undefined) {
       throw invalidValue(name, expected, text);
@@ -200,7 +233,7 @@ function textReader(field: DescField, names: ReadonlyMap<number, string>): Parse
   if (range !== undefined) {
     const isBigint = isLong(field.scalar);
     const number: Parse = (text) => {
-      const value = readInteger(text, range);
+      const value = integerIn(range, text);
       return value === undefined || isBigint ? value : Number(value);
     };
     return getOption(field, latest) ? (text) => (text === latestKeyword ? latestBlock : number(text)) : number;
@@ -211,11 +244,16 @@ function textReader(field: DescField, names: ReadonlyMap<number, string>): Parse
     case ScalarType.BOOL:
       return (text) => booleans.get(text);
     case ScalarType.BYTES:
-      return (text) => (/^[\w+/-]*={0,2}$/.test(text) ? new Uint8Array(Buffer.from(text, "base64")) : undefined);
+      return decodeBase64;
     case undefined:
       return (text) => readWellKnown(field.message!, text);
+    case ScalarType.FLOAT:
+      return (text) => {
+        const value = readDecimal(text);
+        return value !== undefined && Number.isFinite(Math.fround(value)) ? value : undefined;
+      };
     default:
-      return (text) => (/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text) ? Number(text) : undefined);
+      return readDecimal;
   }
 }
 
@@ -238,12 +276,13 @@ function readWellKnown(desc: DescMessage, text: string): object | undefined {
 /** Spellings of booleans in a query: `?verbose` means `?verbose=true`. */
 const booleans: ReadonlyMap<string, boolean> = new Map([
   ["true", true],
+  ["1", true],
   ["", true],
   ["false", false],
+  ["0", false],
 ]);
 
-function readInteger(text: string, { min, max }: Range): bigint | undefined {
-  // Every 64-bit integer fits into twenty digits. Do not convert longer text.
-  const value = /^(0|-?[1-9][0-9]{0,19})$/.test(text) ? BigInt(text) : undefined;
+function integerIn({ min, max }: Range, text: string): bigint | undefined {
+  const value = readInteger(text);
   return value !== undefined && value >= min && value <= max ? value : undefined;
 }

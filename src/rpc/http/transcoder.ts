@@ -123,7 +123,7 @@ function compileRoute(
           ? served.invoke(bind(parameters, exchange.query, undefined), call)
           : exchange
               .readBytes(maxBodyBytes, permit)
-              .then((bytes) => served.invoke(bind(parameters, exchange.query, bytes.toString("utf8")), call)),
+              .then((bytes) => served.invoke(bind(parameters, exchange.query, bytes), call)),
       encode,
       createResponse: (reply) => createResponse(reply, exchange, permit),
     });
@@ -151,7 +151,7 @@ function compileStreamRoute(served: ServedMethod, route: HttpRoute, deps: Protoc
   const send = compileStream(served, route, deps);
   return async (exchange, parameters, permit, call) => {
     const body = route.body === undefined ? undefined : await exchange.readBytes(maxBodyBytes, permit);
-    const request = resume(bind(parameters, exchange.query, body?.toString("utf8")), exchange);
+    const request = resume(bind(parameters, exchange.query, body), exchange);
     await send(exchange, permit, served.invoke(request, call) as AsyncIterable<object>);
     return undefined;
   };

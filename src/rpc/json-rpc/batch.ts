@@ -1,9 +1,9 @@
 /** Batches of JSON-RPC 2.0. Requests run one after the other, and each passes the gate like a separate request. */
-import { JSONRPCErrorCode } from "json-rpc-2.0";
+import type { Json } from "../../base/text/parse-json.js";
 import { maxListBytes } from "../../base/limits/response-limits.js";
 import type { RpcError } from "../errors.js";
 import type { Gate, Permit } from "../gate.js";
-import { errorText, idOf, type JsonRpcRequest, serverError } from "./request.js";
+import { errorText, idOf, invalidRequest, type JsonRpcRequest, serverError } from "./request.js";
 
 const maxBatch = 100;
 /**
@@ -15,7 +15,7 @@ const shortBytes = 512;
 interface BatchDeps {
   readonly gate: Gate;
   /** Handles one request; undefined for a notification. */
-  readonly receive: (request: unknown, admitted: JsonRpcRequest) => Promise<string | undefined>;
+  readonly receive: (request: Json, admitted: JsonRpcRequest) => Promise<string | undefined>;
 }
 
 /**
@@ -24,12 +24,12 @@ interface BatchDeps {
  * only.
  */
 export async function receiveBatch(
-  requests: readonly unknown[],
+  requests: readonly Json[],
   admitted: JsonRpcRequest,
   deps: BatchDeps,
 ): Promise<string | undefined> {
   if (requests.length === 0 || requests.length > maxBatch) {
-    return errorText(JSONRPCErrorCode.InvalidRequest, `A batch must have 1 to ${maxBatch} requests.`);
+    return rejectBatch(requests);
   }
   const responses: string[] = [];
   let bytes = 0;
@@ -49,9 +49,31 @@ export async function receiveBatch(
   return responses.length === 0 ? undefined : `[${responses.join(",")}]`;
 }
 
+/**
+ * Rejects all requests of a batch, each with its ID, because clients find their requests by ID. A client that sends too
+ * many IDs for one response gets one error without an ID, as does an empty batch.
+ */
+function rejectBatch(requests: readonly Json[]): string {
+  const message = `A batch must have 1 to ${maxBatch} requests, not ${requests.length}; send them in several batches.`;
+  const responses: string[] = [];
+  let bytes = 0;
+  for (const request of requests) {
+    const id = idOf(request);
+    if (id !== undefined) {
+      const text = errorText(invalidRequest, message, id, { reason: "INVALID_REQUEST" });
+      bytes += Buffer.byteLength(text) + 1;
+      responses.push(text);
+    }
+    if (bytes > maxListBytes) {
+      return errorText(invalidRequest, message);
+    }
+  }
+  return responses.length === 0 ? errorText(invalidRequest, message) : `[${responses.join(",")}]`;
+}
+
 /** Handles a request with its own permit. The permit of the batch covers the first request. */
 async function receiveAdmitted(
-  request: unknown,
+  request: Json,
   admitted: JsonRpcRequest,
   { gate, receive }: BatchDeps,
 ): Promise<string | undefined> {
@@ -72,13 +94,13 @@ async function receiveAdmitted(
   }
 }
 
-function rejectTooLarge(request: unknown): string[] {
+function rejectTooLarge(request: Json): string[] {
   const message = "The responses to this batch reached the size limit; send this request in another batch.";
   return rejectRequest(request, message, { reason: "ANSWER_TOO_LARGE" });
 }
 
 /** Returns the error response of a request that is not processed; empty for a notification. */
-function rejectRequest(request: unknown, message: string, data?: object): string[] {
+function rejectRequest(request: Json, message: string, data?: object): string[] {
   const id = idOf(request);
   return id === undefined ? [] : [errorText(serverError, message, id, data)];
 }

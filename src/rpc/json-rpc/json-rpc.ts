@@ -2,14 +2,25 @@
  * JSON-RPC entry point. Requests with `jsonrpc: "2.0"` follow the JSON-RPC 2.0 specification, and call unary rpcs by
  * name. Requests without it use the node-call envelope of existing clients, and get responses in that format.
  */
-import { JSONRPCErrorCode, JSONRPCErrorException, type JSONRPCResponse, JSONRPCServer } from "json-rpc-2.0";
+import { errorMessage } from "../../base/errors/error-message.js";
+import type { Json, JsonMembers } from "../../base/text/parse-json.js";
 import { parseJson } from "../codec/json-request.js";
 import { RpcError } from "../errors.js";
 import { toReportedError, type ProtocolDeps } from "../gate.js";
 import { type ServedMethod, withCaller } from "../service.js";
 import { receiveBatch } from "./batch.js";
 import { compileMethod, type NamedMethod } from "./named-methods.js";
-import { asObject, errorText, idOf, isRequest, type JsonRpcRequest, serverError } from "./request.js";
+import {
+  errorText,
+  idOf,
+  invalidRequest,
+  isRequest,
+  type JsonRpcRequest,
+  membersOf,
+  methodNotFound,
+  parseError,
+  serverError,
+} from "./request.js";
 
 export interface JsonRpcDeps extends Pick<ProtocolDeps, "gate" | "onInternalError"> {
   readonly methods: readonly NamedMethod[];
@@ -47,26 +58,32 @@ export function createJsonRpcEntry(deps: JsonRpcDeps): JsonRpcEntry {
   }
   methods.set("rpc.discover", { served: undefined, run: async () => await Promise.resolve(deps.discover()) });
 
-  const server = new JSONRPCServer<JsonRpcRequest>({ errorListener: () => undefined });
-  for (const [name, { served, run }] of methods) {
-    server.addMethod(name, async (params: unknown, admitted) => {
-      try {
-        admitted.permit.method = served;
-        return new RawJson(await run(params, admitted));
-      } catch (error) {
-        const { reason, message, retryAfterS, kind } = recordFailure(error, admitted);
-        const data = { reason, requestId: admitted.arrival.requestId, retryAfter: retryAfterS };
-        throw new JSONRPCErrorException(message, kind.jsonRpcCode ?? serverError, data);
-      }
-    });
+  async function receive(request: Json, admitted: JsonRpcRequest): Promise<string | undefined> {
+    const id = idOf(request);
+    if (!isRequest(request)) {
+      return errorText(invalidRequest, "Invalid Request", id);
+    }
+    const text = await respond(request, admitted, id);
+    return id === undefined ? undefined : text;
   }
 
-  async function receive(request: unknown, admitted: JsonRpcRequest): Promise<string | undefined> {
-    if (!isRequest(request)) {
-      return errorText(JSONRPCErrorCode.InvalidRequest, "Invalid Request", idOf(request) ?? null);
+  async function respond(
+    { method, params }: JsonMembers & { readonly method: string },
+    admitted: JsonRpcRequest,
+    id: string | undefined,
+  ): Promise<string> {
+    const called = methods.get(method);
+    if (called === undefined) {
+      return errorText(methodNotFound, "Method not found", id);
     }
-    const response = await server.receive(request, admitted);
-    return response === null ? undefined : writeResponse(response);
+    try {
+      admitted.permit.method = called.served;
+      return `{"jsonrpc":"2.0","id":${id},"result":${await called.run(params, admitted)}}`;
+    } catch (error) {
+      const { reason, message, retryAfterS, kind } = recordFailure(error, admitted);
+      const data = { reason, requestId: admitted.arrival.requestId, retryAfter: retryAfterS };
+      return errorText(kind.jsonRpcCode ?? serverError, message, id, data);
+    }
   }
 
   function recordFailure(thrown: unknown, admitted: JsonRpcRequest): RpcError {
@@ -92,11 +109,11 @@ export function createJsonRpcEntry(deps: JsonRpcDeps): JsonRpcEntry {
   }
 
   return async (admitted) => {
-    let request: unknown;
+    let request: Json;
     try {
       request = parseJson(admitted.body);
-    } catch {
-      return errorText(JSONRPCErrorCode.ParseError, "Parse error");
+    } catch (error) {
+      return errorText(parseError, `Parse error: ${errorMessage(error)}`);
     }
     if (Array.isArray(request)) {
       return await receiveBatch(request, admitted, { gate: deps.gate, receive });
@@ -105,25 +122,14 @@ export function createJsonRpcEntry(deps: JsonRpcDeps): JsonRpcEntry {
   };
 }
 
-/** JSON text that is inserted into the response unchanged. */
-class RawJson {
-  constructor(readonly text: string) {}
-}
-
-function writeResponse(response: JSONRPCResponse): string {
-  return response.result instanceof RawJson
-    ? `{"jsonrpc":"2.0","id":${JSON.stringify(response.id)},"result":${response.result.text}}`
-    : JSON.stringify(response);
-}
-
 /** Request of the node-call envelope: `{method, params}` without `jsonrpc`. */
 interface NodeCallRequest {
   readonly method: string;
   readonly params?: unknown;
 }
 
-function isNodeCallRequest(request: unknown): request is NodeCallRequest {
-  const { jsonrpc, method } = asObject(request);
+function isNodeCallRequest(request: Json): request is JsonMembers & NodeCallRequest {
+  const { jsonrpc, method } = membersOf(request);
   return jsonrpc === undefined && typeof method === "string";
 }
 

@@ -1,5 +1,6 @@
 /** Rpcs by the names that clients without generated code use, such as `storage.getProgram`. */
-import type { DescField, DescService, JsonValue } from "@bufbuild/protobuf";
+import type { DescField, DescService } from "@bufbuild/protobuf";
+import { isJsonObject, type Json } from "../../base/text/parse-json.js";
 import { RpcError } from "../errors.js";
 import { readHttpRoutes } from "../http/http-rule.js";
 import { responseEncoder } from "../codec/json-encoder.js";
@@ -63,9 +64,9 @@ export function compileMethod(method: NamedMethod): (params: unknown, call: Call
   };
 
   /** Converts positional parameters to named ones, in the order of the request's fields. */
-  function nameParameters(params: unknown): JsonValue {
+  function nameParameters(params: unknown): Json {
     if (!Array.isArray(params)) {
-      return (params ?? {}) as JsonValue;
+      return (params ?? {}) as Json;
     }
     if (params.length > input.fields.length) {
       throw new RpcError(
@@ -73,7 +74,7 @@ export function compileMethod(method: NamedMethod): (params: unknown, call: Call
         `The method accepts at most ${input.fields.length} parameters, not ${params.length}.`,
       );
     }
-    return Object.fromEntries(params.map((value, i) => [input.fields[i]!.jsonName, value as JsonValue]));
+    return Object.fromEntries(params.map((value, i) => [input.fields[i]!.jsonName, value as Json]));
   }
 }
 
@@ -81,8 +82,8 @@ export function compileMethod(method: NamedMethod): (params: unknown, call: Call
  * Returns true if a parameter is present under either name; null counts as absent. Parameters that are no object are
  * rejected later.
  */
-function isPresent(params: JsonValue, { jsonName, name }: DescField): boolean {
-  if (typeof params !== "object" || params === null || Array.isArray(params)) {
+function isPresent(params: Json, { jsonName, name }: DescField): boolean {
+  if (!isJsonObject(params)) {
     return true;
   }
   return [jsonName, name].some((key) => Object.hasOwn(params, key) && (params[key] ?? null) !== null);

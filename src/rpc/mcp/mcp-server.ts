@@ -3,7 +3,6 @@
  * the contract. Requests are stateless, over Streamable HTTP at `/mcp`.
  */
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
-import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import {
   CallToolRequestSchema,
   ErrorCode,
@@ -27,6 +26,7 @@ import type { RpcListener } from "../port/listen.js";
 import { createHttp1Port } from "../port/port.js";
 import { type Call, type ServedMethod, withCaller } from "../service.js";
 import { createMcpTools, type McpTools, type McpToolsDeps } from "./mcp-tools.js";
+import { checkProtocolVersion, readMcpRequests, RequestTransport } from "./request-transport.js";
 
 export interface McpDeps extends McpToolsDeps, Pick<ProtocolDeps, "gate" | "onInternalError"> {
   readonly info: DocumentInfo;
@@ -38,7 +38,7 @@ export function createMcpServer(deps: McpDeps): RpcListener {
   const tools = createMcpTools(deps);
 
   function handle(exchange: Http1Exchange): void {
-    const { requestId, request, response } = exchange;
+    const { requestId, request } = exchange;
     serveExchange(
       exchange,
       {
@@ -47,10 +47,10 @@ export function createMcpServer(deps: McpDeps): RpcListener {
         async respond(permit, call) {
           checkOrigin(request);
           checkTarget(request);
+          checkProtocolVersion(exchange.header("mcp-protocol-version"));
           const bytes = await exchange.readBytes(maxBodyBytes, permit);
           // The SDK takes milliseconds for a request, so each gets a tick of its own, and other clients theirs.
           await nextTick();
-          const body = parseJson(bytes.toString("utf8"));
           let failure: RpcError | undefined;
           const session = openSession(tools, deps.info, {
             callOf(served) {
@@ -59,14 +59,18 @@ export function createMcpServer(deps: McpDeps): RpcListener {
             },
             explain: (thrown) => (failure = toReportedError(thrown, requestId, deps)),
           });
-          const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
+          const transport = new RequestTransport(readMcpRequests(parseJson(bytes)));
           exchange.onClose(() => void session.close());
-          // The SDK's types for server and transport differ in optional members.
-          await session.connect(transport as Parameters<McpServer["connect"]>[0]);
-          response.setHeader(...(nosniff as [string, string]));
-          await transport.handleRequest(request, response, body);
+          await session.connect(transport);
+          const text = await transport.run();
           permit.recordOutcome(failure);
-          return undefined;
+          return text === undefined
+            ? { status: 202, headers: ["X-Request-Id", requestId] }
+            : {
+                status: 200,
+                headers: ["Content-Type", "application/json", "X-Request-Id", requestId, ...nosniff, ...permit.headers],
+                body: text,
+              };
         },
         reject: (failure, headers) => errorResponse(requestId, failure, headers),
       },
@@ -152,12 +156,16 @@ function checkOrigin({ headers: { origin } }: IncomingMessage): void {
   }
 }
 
-function checkTarget({ url, method }: IncomingMessage): void {
-  if (url?.split("?")[0] !== "/mcp") {
+function checkTarget({ url, method, headers }: IncomingMessage): void {
+  if (!/^\/mcp\/?(\?|$)/.test(url ?? "")) {
     throw new RpcError("NOT_FOUND", "The tools are at /mcp.");
   }
   if (method !== "POST") {
     const message = "This server has no sessions, so it accepts only POST.";
     throw new RpcError("METHOD_NOT_ALLOWED", message, undefined, ["Allow", "POST"]);
+  }
+  // Browsers send other types to other sites without a preflight.
+  if (!/^application\/json\s*(;|$)/i.test(headers["content-type"] ?? "")) {
+    throw new RpcError("UNSUPPORTED_MEDIA_TYPE", "The Content-Type must be application/json.");
   }
 }

@@ -63,7 +63,7 @@ export function createJsonRpcHandler(jsonRpc: JsonRpcEntry, deps: ServeDeps): Ha
   return createHandler(
     ({ method, path }) => method === "POST" && path === "/",
     async (exchange, permit, call) => {
-      const body = (await exchange.readBytes(maxBodyBytes, permit)).toString("utf8");
+      const body = await exchange.readBytes(maxBodyBytes, permit);
       const request: JsonRpcRequest = { body, arrival: exchange, permit, call };
       const text = await jsonRpc(request);
       permit.recordOutcome(request.failure);

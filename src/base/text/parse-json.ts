@@ -1,0 +1,212 @@
+/**
+ * JSON parser for input from outside. `JSON.parse` would change numbers that a JavaScript number cannot hold, and take
+ * the last of several members with one name. Other parsers take the first, so a proxy could see another request.
+ */
+import { endOfString } from "./json-string.js";
+import { showText } from "./show-text.js";
+
+/** Number with a text that a JavaScript number would change, such as 9007199254740993, 1e400 or 1.0. */
+export class JsonNumber {
+  constructor(readonly text: string) {}
+}
+
+export type Json = string | number | JsonNumber | boolean | null | readonly Json[] | JsonMembers;
+
+export interface JsonMembers {
+  readonly [name: string]: Json;
+}
+
+/** Error in JSON text. The message is a description that follows the name of the text, such as "is not JSON". */
+export class JsonError extends Error {
+  override readonly name = "JsonError";
+}
+
+/** Returns true for an object of JSON text: neither a list nor a number. */
+export function isJsonObject(json: unknown): json is JsonMembers {
+  return typeof json === "object" && json !== null && !Array.isArray(json) && !(json instanceof JsonNumber);
+}
+
+/** Converts all numbers to JavaScript numbers, as `JSON.parse` does. */
+export function toPlainJson(json: Json): unknown {
+  if (json instanceof JsonNumber) {
+    return Number(json.text);
+  }
+  if (Array.isArray(json)) {
+    return (json as readonly Json[]).map(toPlainJson);
+  }
+  return isJsonObject(json)
+    ? Object.fromEntries(Object.entries(json).map(([name, value]) => [name, toPlainJson(value)]))
+    : json;
+}
+
+/** Limit on the nesting of lists and objects. A parser that calls itself for each level needs one. */
+const defaultMaxDepth = 128;
+
+/**
+ * Parses JSON text.
+ *
+ * @throws JsonError if the text is not JSON, is nested too deeply, or has an object with two members of one name.
+ */
+export function parseJsonText(text: string, maxDepth = defaultMaxDepth): Json {
+  return new Parser(text, maxDepth).parse();
+}
+
+const numberForm = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
+
+/** Texts below this length are copied by a slice. A slice of a longer text would keep all the input in memory. */
+const minSliced = 13;
+
+class Parser {
+  #at = 0;
+
+  constructor(
+    private readonly text: string,
+    private readonly maxDepth: number,
+  ) {}
+
+  parse(): Json {
+    const value = this.#value(0);
+    if (this.#next() !== undefined) {
+      throw notJson();
+    }
+    return value;
+  }
+
+  /** Skips white space, and returns the code of the next character; undefined at the end. */
+  #next(): number | undefined {
+    const { text } = this;
+    while (this.#at < text.length) {
+      const code = text.charCodeAt(this.#at);
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) {
+        return code;
+      }
+      this.#at++;
+    }
+    return undefined;
+  }
+
+  #value(depth: number): Json {
+    switch (this.#next()) {
+      case 0x22: // "
+        return this.#string();
+      case 0x7b: // {
+        return this.#object(this.#enter(depth));
+      case 0x5b: // [
+        return this.#list(this.#enter(depth));
+      case 0x74: // t
+        return this.#word("true", true);
+      case 0x66: // f
+        return this.#word("false", false);
+      case 0x6e: // n
+        return this.#word("null", null);
+      default:
+        return this.#number();
+    }
+  }
+
+  #enter(depth: number): number {
+    if (depth === this.maxDepth) {
+      throw new JsonError(`is nested deeper than ${this.maxDepth} levels`);
+    }
+    this.#at++;
+    return depth + 1;
+  }
+
+  #object(depth: number): JsonMembers {
+    const members: Record<string, Json> = {};
+    if (this.#next() === 0x7d) {
+      this.#at++;
+      return members;
+    }
+    do {
+      if (this.#next() !== 0x22) {
+        throw notJson();
+      }
+      const name = this.#string();
+      if (Object.hasOwn(members, name)) {
+        throw new JsonError(`has two members with the name ${showText(name)} in one object`);
+      }
+      this.#skip(0x3a); // :
+      const value = this.#value(depth);
+      if (name === "__proto__") {
+        Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
+      } else {
+        members[name] = value;
+      }
+    } while (this.#continues(0x7d));
+    return members;
+  }
+
+  #list(depth: number): Json[] {
+    const items: Json[] = [];
+    if (this.#next() === 0x5d) {
+      this.#at++;
+      return items;
+    }
+    do {
+      items.push(this.#value(depth));
+    } while (this.#continues(0x5d));
+    return items;
+  }
+
+  /** Skips a comma, and returns true; or skips the end of a list or an object, and returns false. */
+  #continues(end: number): boolean {
+    const code = this.#next();
+    if (code !== 0x2c && code !== end) {
+      throw notJson();
+    }
+    this.#at++;
+    return code === 0x2c;
+  }
+
+  #skip(code: number): void {
+    if (this.#next() !== code) {
+      throw notJson();
+    }
+    this.#at++;
+  }
+
+  #string(): string {
+    const { text } = this;
+    const start = this.#at;
+    for (let i = start + 1; i <= start + minSliced; i++) {
+      const code = text.charCodeAt(i);
+      if (code === 0x22) {
+        this.#at = i + 1;
+        return text.slice(start + 1, i);
+      }
+      if (code < 0x20 || code === 0x5c) {
+        break;
+      }
+    }
+    this.#at = endOfString(text, start) + 1;
+    try {
+      return JSON.parse(text.slice(start, this.#at)) as string;
+    } catch {
+      throw notJson();
+    }
+  }
+
+  #word<T>(word: string, value: T): T {
+    if (!this.text.startsWith(word, this.#at)) {
+      throw notJson();
+    }
+    this.#at += word.length;
+    return value;
+  }
+
+  #number(): number | JsonNumber {
+    numberForm.lastIndex = this.#at;
+    const text = numberForm.exec(this.text)?.[0];
+    if (text === undefined) {
+      throw notJson();
+    }
+    this.#at += text.length;
+    const number = Number(text);
+    return String(number) === text ? number : new JsonNumber(text);
+  }
+}
+
+function notJson(): JsonError {
+  return new JsonError("is not JSON");
+}
