@@ -7,10 +7,11 @@ import { PassThrough, Readable } from "node:stream";
 import { createConnectHandler, type ServeUnary } from "../rpc/connect/connect-handler.js";
 import {
   checkMessage,
-  readLibraryBody,
+  readLibraryRequest,
   sendLibraryResponse,
   serveLibraryCall,
 } from "../rpc/connect/library-handler.js";
+import { writeGetQuery } from "../rpc/connect/get-query.js";
 import { connectRoutes, libraryOptions } from "../rpc/connect/routes.js";
 import type { Exchange } from "../rpc/exchange/exchange.js";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
@@ -40,8 +41,8 @@ export function createConnectMiddleware(
     const { request } = exchange as Http1Exchange & { readonly request: Request };
     serveLibraryCall(exchange, served, media, deps, async (permit, _call, values) => {
       valuesByRequest.set(request, values);
-      await prepare(request, permit);
-      longTimeouts(exchange).forEach((name) => Reflect.deleteProperty(request.headers, name));
+      const omittedHeaders = await prepare(request, permit);
+      omittedHeaders.forEach((name) => Reflect.deleteProperty(request.headers, name));
       if (media.protocol !== "connect") {
         request.headers["content-type"] = `application/${media.protocol}+${media.format}`;
       }
@@ -69,17 +70,22 @@ export function createConnectMiddleware(
     serveByMiddleware(exchange, served, media, async (request, permit) => {
       const message = checkMessage(served.desc, media.format, await read(permit));
       if (exchange.method === "GET") {
-        request.url = withMessage(exchange, message);
+        request.url = `${exchange.path}?${writeGetQuery(exchange.query, message)}`;
       } else {
         request.headers["content-length"] = String(message.length);
         request.body = Readable.from([message]);
       }
+      return longTimeouts(exchange);
     });
   const serveOther: ServeRpc = (exchange, served, media) =>
     serveByMiddleware(exchange, served, media, async (request, permit) => {
-      if (exchange.method !== "GET") {
-        request.body = await readLibraryBody(exchange, served, media, permit);
+      const { body, query, omittedHeaders } = await readLibraryRequest(exchange, served, media, permit);
+      if (exchange.method === "GET") {
+        request.url = `${exchange.path}?${query}`;
+      } else {
+        request.body = body;
       }
+      return omittedHeaders;
     });
   const handle = createConnectHandler(deps, serveUnary, serveOther);
 
@@ -90,14 +96,8 @@ export function createConnectMiddleware(
   };
 }
 
-type PrepareRequest = (request: Request, permit: Permit) => Promise<void>;
-
-function withMessage({ path, query }: Exchange, message: Buffer): string {
-  const parameters = new URLSearchParams(query);
-  parameters.set("base64", "1");
-  parameters.set("message", message.toString("base64url"));
-  return `${path}?${parameters.toString()}`;
-}
+/** Prepares a request for the library, and returns the names of headers that do not apply to the prepared request. */
+type PrepareRequest = (request: Request, permit: Permit) => Promise<readonly string[]>;
 
 /** Response of the library, in the form in which its middleware writes it. The node reads and sends it. */
 class LibraryResponse extends PassThrough {

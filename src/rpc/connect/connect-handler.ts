@@ -4,7 +4,6 @@
  */
 import { create, type DescMethod, toJsonString } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { decodeBase64 } from "../../base/text/base64.js";
 import { binaryEncoder } from "../codec/binary-encoder.js";
 import { readJsonBytes } from "../codec/json-request.js";
 import { requestDecoder } from "../codec/request-rules.js";
@@ -13,14 +12,13 @@ import { maxBodyBytes } from "../exchange/body.js";
 import { createCaching, type Reply, shareBytes } from "../exchange/caching.js";
 import type { HttpResponse, Exchange, Handler } from "../exchange/exchange.js";
 import { paceResponse } from "../exchange/pacing.js";
-import { parseQuery } from "../exchange/query.js";
 import { corsHeaders, methodNotAllowed, notModified, privateHeaders } from "../exchange/responses.js";
 import { methodsByPath, readRpcMedia, readTimeout, type RpcMedia, type ServeRpc } from "../exchange/rpc-requests.js";
 import { rejectExchange, serveExchange } from "../exchange/serve.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
-import { invalidValue, repeatedParameter } from "../parameters.js";
 import type { ServedMethod } from "../service.js";
 import { unaryError } from "./connect-error.js";
+import { type GetQuery, readGetQuery } from "./get-query.js";
 
 /** Serves a call of a unary rpc; `read` returns the request message. */
 export type ServeUnary = (
@@ -140,7 +138,7 @@ export function createConnectHandler(deps: ProtocolDeps, serveUnary: ServeUnary,
   }
 
   function serveGet(exchange: Exchange, served: ServedMethod): RpcError | undefined {
-    let query: ReturnType<typeof readGetQuery>;
+    let query: GetQuery;
     try {
       query = readGetQuery(exchange.query);
     } catch (error) {
@@ -159,30 +157,6 @@ export function createConnectHandler(deps: ProtocolDeps, serveUnary: ServeUnary,
     return undefined;
   }
 }
-
-/**
- * Reads the query of a call by GET. Ignores unknown parameters.
- *
- * @throws RpcError INVALID_REQUEST if a parameter is repeated, or if the message is no base64, where it should be.
- */
-function readGetQuery(query: string): { encoding?: string; compression?: string; message: Buffer } {
-  const parameters: Partial<Record<string, string>> = {};
-  for (const { name, value } of parseQuery(query)) {
-    if (Object.hasOwn(parameters, name) && getParameters.has(name)) {
-      throw repeatedParameter(name);
-    }
-    parameters[name] = value;
-  }
-  const { message = "", base64, encoding, compression } = parameters;
-  const bytes = base64 === "1" ? decodeBase64(message) : Buffer.from(message);
-  if (bytes === undefined) {
-    throw invalidValue("message", "base64, with + as %2B, or URL-safe base64", message);
-  }
-  return { encoding, compression, message: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) };
-}
-
-/** Parameters of a call by GET. */
-const getParameters: ReadonlySet<string> = new Set(["encoding", "message", "base64", "compression", "connect"]);
 
 function isCompressed(encoding: string | undefined): boolean {
   return encoding !== undefined && encoding !== "" && encoding !== "identity";

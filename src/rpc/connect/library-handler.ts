@@ -3,12 +3,13 @@
  * Functions, gate and error catalog are the same as in every other protocol.
  */
 import { type DescMethod, toJsonString } from "@bufbuild/protobuf";
-import { type ContextValues, createConnectRouter } from "@connectrpc/connect";
+import { Code, ConnectError, type ContextValues, createConnectRouter } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { Readable } from "node:stream";
+import { decodeBase64 } from "../../base/text/base64.js";
 import { readJsonBytes } from "../codec/json-request.js";
 import { requestDecoder } from "../codec/request-rules.js";
-import type { RpcError } from "../errors.js";
+import { RpcError } from "../errors.js";
 import type { HttpResponse, Exchange } from "../exchange/exchange.js";
 import { corsHeaders, privateHeaders, statusResponse } from "../exchange/responses.js";
 import {
@@ -24,6 +25,7 @@ import { type ServeDeps, serveExchange } from "../exchange/serve.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
 import type { Call, ServedMethod } from "../service.js";
 import { streamError, unaryError } from "./connect-error.js";
+import { readGetQuery, writeGetQuery } from "./get-query.js";
 import { connectRoutes, createLibraryCall, libraryOptions, valuesOf } from "./routes.js";
 
 export function createLibraryHandler(deps: ProtocolDeps): ServeRpc {
@@ -33,8 +35,10 @@ export function createLibraryHandler(deps: ProtocolDeps): ServeRpc {
 
   return (exchange, served, media) =>
     serveLibraryCall(exchange, served, media, deps, async (permit, call, contextValues) => {
-      const body = await readLibraryBody(exchange, served, media, permit);
-      const request = { ...toRequest(exchange, media), body, signal: call.signal, contextValues };
+      const { body, query, omittedHeaders } = await readLibraryRequest(exchange, served, media, permit);
+      const head = toRequest(exchange, media, query);
+      omittedHeaders.forEach((name) => head.header.delete(name));
+      const request = { ...head, body, signal: call.signal, contextValues };
       await sendLibraryResponse(exchange, await byPath.get(exchange.path)!(request), media, permit);
     });
 }
@@ -68,7 +72,7 @@ export function serveLibraryCall(
   );
 }
 
-function toRequest(exchange: Exchange, { protocol, format }: RpcMedia) {
+function toRequest(exchange: Exchange, { protocol, format }: RpcMedia, query: string) {
   const header = new Headers();
   for (const [name, value] of exchange.headerEntries()) {
     try {
@@ -77,13 +81,12 @@ function toRequest(exchange: Exchange, { protocol, format }: RpcMedia) {
       // The library reads no header with a name or value that it cannot represent.
     }
   }
-  longTimeouts(exchange).forEach((name) => header.delete(name));
   if (protocol !== "connect") {
     header.set("content-type", `application/${protocol}+${format}`);
   }
   return {
     httpVersion: exchange.isHttp2 ? "2.0" : "1.1",
-    url: `http://localhost${exchange.path}${exchange.query === "" ? "" : `?${exchange.query}`}`,
+    url: `http://localhost${exchange.path}${query === "" ? "" : `?${query}`}`,
     method: exchange.method,
     header,
   };
@@ -129,31 +132,90 @@ function createCallError(
     : unaryError(requestId, failure, headers);
 }
 
+/** Request of a call, as the library may read it. */
+export interface LibraryRequest {
+  readonly body: AsyncIterable<Uint8Array>;
+  readonly query: string;
+  /** Names of headers that do not apply to this body. */
+  readonly omittedHeaders: readonly string[];
+}
+
 /**
- * Reads the body. A single message is buffered and validated first, so that the errors are the same in every protocol.
- * JSON is rewritten, because the library does not know the words that requests may use instead of numbers.
+ * Reads a request. A single message is decompressed and decoded here first, so that its values and errors are the same in
+ * every protocol. JSON is rewritten, because the library replaces what is not UTF-8, and does not know the words that
+ * requests may use instead of numbers.
  *
  * @throws RpcError
  */
-export async function readLibraryBody(
+export async function readLibraryRequest(
   exchange: Exchange,
   { desc }: ServedMethod,
-  { isStream, isText, format }: RpcMedia,
+  { isStream, isText, format, protocol }: RpcMedia,
   permit: Permit,
-): Promise<AsyncIterable<Uint8Array>> {
+): Promise<LibraryRequest> {
+  const { query } = exchange;
+  const omittedHeaders = longTimeouts(exchange);
   if (desc.methodKind === "bidi_streaming" && !isText) {
-    return exchange.readChunks();
+    return { body: exchange.readChunks(), query, omittedHeaders };
+  }
+  const decode = async (bytes: Uint8Array, encoding: string | undefined): Promise<Buffer> =>
+    checkMessage(desc, format, await decompress(bytes, encoding));
+  if (exchange.method === "GET") {
+    const { message, compression } = readGetQuery(query);
+    const decoded = isSupported(compression) ? writeGetQuery(query, await decode(message, compression)) : query;
+    return { body: Readable.from([]), query: decoded, omittedHeaders };
   }
   if (!isStream) {
-    return Readable.from([await exchange.readBytes(maxMessageBytes, permit)]);
+    const sent = await exchange.readBytes(maxMessageBytes, permit);
+    const encoding = exchange.header("content-encoding");
+    return isSupported(encoding)
+      ? {
+          body: Readable.from([await decode(sent, encoding)]),
+          query,
+          omittedHeaders: [...omittedHeaders, "content-encoding", "content-length"],
+        }
+      : { body: Readable.from([sent]), query, omittedHeaders };
   }
   const sent = await exchange.readBytes(2 * maxMessageBytes, permit, isText ? undefined : firstPrefix);
-  const body = isText ? decodeText(sent) : sent;
-  // Only the library can read compressed messages.
-  if (body[0] !== 0) {
-    return Readable.from([body]);
+  const bytes = isText ? decodeText(sent) : sent;
+  const encoding = bytes[0] === 1 ? exchange.header(encodingHeaders[protocol]) : undefined;
+  if (bytes[0] === 0 || (encoding !== undefined && isSupported(encoding))) {
+    bytes[0] = 0;
+    const message = writeEnvelope(0, await decode(readOnlyMessage(bytes), encoding));
+    return { body: Readable.from([message]), query, omittedHeaders };
   }
-  return Readable.from([writeEnvelope(0, checkMessage(desc, format, readOnlyMessage(body)))]);
+  // The library rejects other flags and encodings.
+  return { body: Readable.from([bytes]), query, omittedHeaders };
+}
+
+/** Headers with the compression of messages that have an envelope. */
+const encodingHeaders = {
+  connect: "connect-content-encoding",
+  grpc: "grpc-encoding",
+  "grpc-web": "grpc-encoding",
+} as const;
+
+function isSupported(encoding: string | undefined): boolean {
+  return encoding === undefined || encoding === "identity" || findCompression(encoding) !== undefined;
+}
+
+function findCompression(encoding: string | undefined) {
+  return libraryOptions.acceptCompression.find(({ name }) => name === encoding);
+}
+
+/**
+ * Decompresses a message by a supported encoding.
+ *
+ * @throws RpcError INVALID_REQUEST, PAYLOAD_TOO_LARGE
+ */
+async function decompress(bytes: Uint8Array, encoding: string | undefined): Promise<Uint8Array> {
+  try {
+    return (await findCompression(encoding)?.decompress(bytes, maxMessageBytes)) ?? bytes;
+  } catch (error) {
+    throw ConnectError.from(error).code === Code.ResourceExhausted
+      ? new RpcError("PAYLOAD_TOO_LARGE", `A message must not be larger than ${maxMessageBytes} bytes.`)
+      : new RpcError("INVALID_REQUEST", `The message is not compressed by ${encoding}, as the request states.`);
+  }
 }
 
 /**
@@ -171,12 +233,17 @@ export function checkMessage({ input }: DescMethod, format: RpcMedia["format"], 
 }
 
 /**
- * Decodes the body of gRPC-Web text mode, for clients that read only text: base64 of separately padded pieces. Node.js
- * alone would stop at the first padding.
+ * Decodes the body of gRPC-Web text mode, for clients that read only text: base64 of separately padded pieces.
+ *
+ * @throws RpcError INVALID_REQUEST
  */
 function decodeText(text: Buffer): Buffer {
-  const pieces = text.toString("latin1").match(/[^=]+={0,2}/g) ?? [];
-  return Buffer.concat(pieces.map((piece) => Buffer.from(piece, "base64")));
+  const pieces = text.toString("latin1").match(/[^=]*={0,2}/g) ?? [];
+  const decoded = pieces.map(decodeBase64);
+  if (decoded.includes(undefined)) {
+    throw new RpcError("INVALID_REQUEST", "The body must be base64, as in every request of gRPC-Web text.");
+  }
+  return Buffer.concat(decoded as Uint8Array[]);
 }
 
 const encodeText = {
