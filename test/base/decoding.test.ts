@@ -19,7 +19,21 @@ test("decodes base64 of both alphabets, with and without padding", (t) => {
 });
 
 test("rejects text that is no base64", (t) => {
-  const invalid = ["!!!", "A", "AAAAA", "=", "==", "AA=", "AAA==", "AAAA=", "A=A=", "AA==AA==", "AA A", "AAA\n", "CI EAQ=="];
+  const invalid = [
+    "!!!",
+    "A",
+    "AAAAA",
+    "=",
+    "==",
+    "AA=",
+    "AAA==",
+    "AAAA=",
+    "A=A=",
+    "AA==AA==",
+    "AA A",
+    "AAA\n",
+    "CI EAQ==",
+  ];
   // The last two have bits after the last byte.
   for (const text of [...invalid, "AAA\u0141", "ＡＡＡＡ", "AB==", "AAB="]) {
     t.is(decodeBase64(text), undefined, text);
@@ -30,7 +44,22 @@ test("reads whole numbers in one spelling", (t) => {
   for (const text of ["0", "1", "-1", "200", "18446744073709551615", "-9223372036854775808"]) {
     t.is(readInteger(text), BigInt(text));
   }
-  for (const text of ["", "-", "-0", "01", "+1", " 1", "1 ", "1\n", "0x1", "1e3", "1.0", "1_000", "１", "9".repeat(22)]) {
+  for (const text of [
+    "",
+    "-",
+    "-0",
+    "01",
+    "+1",
+    " 1",
+    "1 ",
+    "1\n",
+    "0x1",
+    "1e3",
+    "1.0",
+    "1_000",
+    "１",
+    "9".repeat(22),
+  ]) {
     t.is(readInteger(text), undefined, text);
   }
 });
@@ -53,7 +82,23 @@ test("reads each spelling of a whole number that ProtoJSON accepts, exactly", (t
   ] as const) {
     t.is(readDecimalInteger(text), value, text);
   }
-  for (const text of ["", "01", "-01", "+1", " 1", "1 ", "0x1", "1.", ".1", "1e", "0.5", "1e-1", "1e20", "1e999999999", "NaN"]) {
+  for (const text of [
+    "",
+    "01",
+    "-01",
+    "+1",
+    " 1",
+    "1 ",
+    "0x1",
+    "1.",
+    ".1",
+    "1e",
+    "0.5",
+    "1e-1",
+    "1e20",
+    "1e999999999",
+    "NaN",
+  ]) {
     t.is(readDecimalInteger(text), undefined, text);
   }
   t.is(readDecimalInteger(`1${"0".repeat(1_000_000)}e-1000000`), 1n);
@@ -69,7 +114,14 @@ test("reads decimal numbers within the range of a JavaScript number", (t) => {
 
 test("decodes UTF-8, and nothing else", (t) => {
   t.is(decodeUtf8(Buffer.from("\ufeffé😀\0")), "\ufeffé😀\0");
-  for (const bytes of [[0xe9], [0x63, 0xff], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x82]]) {
+  for (const bytes of [
+    [0xe9],
+    [0x63, 0xff],
+    [0xc0, 0x80],
+    [0xed, 0xa0, 0x80],
+    [0xf4, 0x90, 0x80, 0x80],
+    [0xe2, 0x82],
+  ]) {
     t.is(decodeUtf8(Uint8Array.from(bytes)), undefined, String(bytes));
   }
 });

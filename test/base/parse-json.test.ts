@@ -11,7 +11,12 @@ test("parses what JSON.parse parses", (t) => {
       t.deepEqual(toPlainJson(parseJsonText(text)), JSON.parse(text));
     }),
   );
-  for (const text of ['{"__proto__":{"a":1},"constructor":2}', '"\\u0041\\ud800\\n\\/"', '"é\u2028😀"', '"123456789012\\""']) {
+  for (const text of [
+    '{"__proto__":{"a":1},"constructor":2}',
+    '"\\u0041\\ud800\\n\\/"',
+    '"é\u2028😀"',
+    '"123456789012\\""',
+  ]) {
     t.deepEqual(toPlainJson(parseJsonText(text)), JSON.parse(text), text);
   }
 });
@@ -49,7 +54,24 @@ test("rejects what JSON.parse rejects", (t) => {
     }),
     { numRuns: 2_000 },
   );
-  const invalid = ["", " ", "01", "1.", ".5", "+1", "-", "1e", "NaN", "tru", "nul", "'a'", '"a', '"\\x"', '"a\nb"', "\ufeff1"];
+  const invalid = [
+    "",
+    " ",
+    "01",
+    "1.",
+    ".5",
+    "+1",
+    "-",
+    "1e",
+    "NaN",
+    "tru",
+    "nul",
+    "'a'",
+    '"a',
+    '"\\x"',
+    '"a\nb"',
+    "\ufeff1",
+  ];
   for (const text of [...invalid, "[1,]", "[,1]", '{"a":1,}', "{a:1}", '{"a"}', "[1", "1 2", "\u00a01", '"\\ud83"']) {
     t.throws(() => parseJsonText(text), { message: "is not JSON" }, text);
   }

@@ -42,7 +42,12 @@ const askMcp = async (body: string | Buffer, headers: Record<string, string> = {
   await ask(mcpPort, path, jsonPost(body, headers));
 
 /** Sends JSON text as the message of an rpc in each JSON protocol, and returns the response texts. */
-async function askEach(method: string, path: string, tool: string, json: string | Buffer): Promise<Record<string, string>> {
+async function askEach(
+  method: string,
+  path: string,
+  tool: string,
+  json: string | Buffer,
+): Promise<Record<string, string>> {
   const body = Buffer.from(json);
   const around = (text: string): Buffer => {
     const [before, after] = text.split("$") as [string, string];
@@ -67,14 +72,20 @@ async function askEach(method: string, path: string, tool: string, json: string 
     "gRPC-Web JSON, compressed": await askWeb(path, gzipSync(body), 1),
     MCP: await askMcp(around(callTool(tool, "$"))),
   };
-  return Object.fromEntries(Object.entries(answers).map(([name, { text, headers }]) => [
-    name,
-    `${text}${decodeURIComponent(String(headers["grpc-message"] ?? ""))}`,
-  ]));
+  return Object.fromEntries(
+    Object.entries(answers).map(([name, { text, headers }]) => [
+      name,
+      `${text}${decodeURIComponent(String(headers["grpc-message"] ?? ""))}`,
+    ]),
+  );
 }
 
 async function askWeb(path: string, message: Buffer, flags = 0) {
-  const headers = { "Content-Type": "application/grpc-web+json", "grpc-encoding": "gzip", "grpc-accept-encoding": "identity" };
+  const headers = {
+    "Content-Type": "application/grpc-web+json",
+    "grpc-encoding": "gzip",
+    "grpc-accept-encoding": "identity",
+  };
   return await ask(nodes.compiled.port, path, { method: "POST", headers, body: writeEnvelope(flags, message) });
 }
 
@@ -99,7 +110,19 @@ test("reads whole numbers as ProtoJSON defines them, and changes none", async (t
     }
   }
   const range = "number must be a whole number from 0 to 18446744073709551615, or latest, not ";
-  for (const value of ['"0x1"', '" 1"', '"1 "', '"01"', '"+1"', '""', "1.5", "-1", "18446744073709551616", "1e400", "true"]) {
+  for (const value of [
+    '"0x1"',
+    '" 1"',
+    '"1 "',
+    '"01"',
+    '"+1"',
+    '""',
+    "1.5",
+    "-1",
+    "18446744073709551616",
+    "1e400",
+    "true",
+  ]) {
     const answers = await askEach("chain.getBlock", getBlock, "chain_getBlock", `{"number":${value}}`);
     for (const [protocol, text] of Object.entries(answers)) {
       const shown = value.replace(/^"|"$/g, "");
@@ -177,11 +200,29 @@ for (const edge of edges) {
 
 test("returns ids of JSON-RPC exactly as they were sent, alone, in batches and in MCP", async (t) => {
   const { port } = nodes.compiled;
-  const ids = ["9007199254740993", "1e400", "1.5", "1.0", "-0", "18446744073709551615", '"a"', '""', "0", `1${"0".repeat(400)}`];
+  const ids = [
+    "9007199254740993",
+    "1e400",
+    "1.5",
+    "1.0",
+    "-0",
+    "18446744073709551615",
+    '"a"',
+    '""',
+    "0",
+    `1${"0".repeat(400)}`,
+  ];
   for (const id of ids) {
     const version = '"0.2.0"';
-    t.is((await ask(port, "/", jsonPost(rpc("info.getVersion", "{}", id)))).text, `{"jsonrpc":"2.0","id":${id},"result":${version}}`);
-    t.true((await ask(port, "/", jsonPost(rpc("info.moon", "{}", id)))).text.startsWith(`{"jsonrpc":"2.0","id":${id},"error"`));
+    t.is(
+      (await ask(port, "/", jsonPost(rpc("info.getVersion", "{}", id)))).text,
+      `{"jsonrpc":"2.0","id":${id},"result":${version}}`,
+    );
+    t.true(
+      (await ask(port, "/", jsonPost(rpc("info.moon", "{}", id)))).text.startsWith(
+        `{"jsonrpc":"2.0","id":${id},"error"`,
+      ),
+    );
     t.true((await ask(port, "/", jsonPost(`{"jsonrpc":"2.0","id":${id}}`))).text.includes(`"id":${id},`));
     t.true((await askMcp(callTool("info_getVersion", "{}", id))).text.endsWith(`,"jsonrpc":"2.0","id":${id}}`), id);
     t.true((await askMcp(rpc("moon", "{}", id))).text.includes(`"id":${id}`), id);
@@ -189,7 +230,10 @@ test("returns ids of JSON-RPC exactly as they were sent, alone, in batches and i
   const batch = `[${ids.map((id) => rpc("info.getVersion", "{}", id)).join(",")}]`;
   const answers = (await ask(port, "/", jsonPost(batch))).text;
   t.is(answers, `[${ids.map((id) => `{"jsonrpc":"2.0","id":${id},"result":"0.2.0"}`).join(",")}]`);
-  t.is((await askMcp(`[${ids.map((id) => rpc("ping", "{}", id)).join(",")}]`)).text.split('"id":').length, ids.length + 1);
+  t.is(
+    (await askMcp(`[${ids.map((id) => rpc("ping", "{}", id)).join(",")}]`)).text.split('"id":').length,
+    ids.length + 1,
+  );
 });
 
 test("MCP accepts each Accept header, a slash at the end of the path, and null as absent arguments", async (t) => {
@@ -226,7 +270,11 @@ test("MCP rejects messages that are none, and responds to notifications without 
   }
   t.is((await askMcp(rpc("ping", "{}"), { "MCP-Protocol-Version": "1.0" })).status, 400);
   t.is((await askMcp(rpc("ping", "{}"), { "MCP-Protocol-Version": "2025-06-18" })).status, 200);
-  t.is((await ask(mcpPort, "/mcp", { method: "POST", body: rpc("ping", "{}"), headers: { "Content-Type": "text/plain" } })).status, 415);
+  t.is(
+    (await ask(mcpPort, "/mcp", { method: "POST", body: rpc("ping", "{}"), headers: { "Content-Type": "text/plain" } }))
+      .status,
+    415,
+  );
   const cancelled = `[${rpc("ping", "{}", "7")},{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}]`;
   t.is((await askMcp(cancelled)).text, '[{"result":{},"jsonrpc":"2.0","id":7}]');
 });
@@ -236,7 +284,10 @@ test("rejects a batch over the limit with an error for each id", async (t) => {
   const requests = Array.from({ length: 1_000 }, (_, id) => ({ jsonrpc: "2.0", id, method: "info.getVersion" }));
   const { text } = await ask(port, "/", jsonPost([...requests, { jsonrpc: "2.0", method: "info.getVersion" }]));
   const answers = JSON.parse(text) as { id: number; error: { code: number; message: string; data: object } }[];
-  t.deepEqual(answers.map(({ id }) => id), requests.map(({ id }) => id));
+  t.deepEqual(
+    answers.map(({ id }) => id),
+    requests.map(({ id }) => id),
+  );
   for (const { error } of answers) {
     const message = "A batch must have 1 to 100 requests, not 1001; send them in several batches.";
     t.deepEqual(error, { code: -32600, message, data: { reason: "INVALID_REQUEST" } });

@@ -2,6 +2,8 @@
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { SearchService } from "../../../gen/gatehouse/search/v1/search_pb.js";
+import { StateService } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { StorageService } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
@@ -198,7 +200,13 @@ function createBlockWaits(
 }
 
 /** Services that return data that blocks change. */
-const blockServices: ReadonlySet<object> = new Set([ChainService, StorageService, ZkService]);
+const blockServices: ReadonlySet<object> = new Set([
+  ChainService,
+  SearchService,
+  StateService,
+  StorageService,
+  ZkService,
+]);
 
 /**
  * Creates the `Gatehouse-Block` header for reads of data that blocks change. The response contains all changes up to

@@ -177,7 +177,8 @@ function toLibraryJson(field: DescField, json: Json): unknown {
     return typeof json === "string" ? json : readNumber(json, readDecimal);
   }
   if (isIntegerType(scalar)) {
-    const integer = getOption(field, latest) && json === latestKeyword ? latestBlock : readNumber(json, readDecimalInteger);
+    const integer =
+      getOption(field, latest) && json === latestKeyword ? latestBlock : readNumber(json, readDecimalInteger);
     return integer?.toString();
   }
   switch (scalar) {

@@ -10,6 +10,7 @@ import { decodeBase64 } from "../../base/text/base64.js";
 import { readJsonBytes } from "../codec/json-request.js";
 import { requestDecoder } from "../codec/request-rules.js";
 import { RpcError } from "../errors.js";
+import { checkIfMatch } from "../exchange/caching.js";
 import type { HttpResponse, Exchange } from "../exchange/exchange.js";
 import { corsHeaders, privateHeaders, statusResponse } from "../exchange/responses.js";
 import {
@@ -99,6 +100,9 @@ export async function sendLibraryResponse(
   media: RpcMedia,
   permit: Permit,
 ): Promise<void> {
+  if (exchange.method === "GET") {
+    checkIfMatch(exchange, undefined);
+  }
   const headers = ["X-Request-Id", exchange.requestId, ...corsHeaders, ...permit.headers];
   headers.push(...(exchange.method === "GET" ? privateHeaders : []));
   header?.forEach((value, name) => headers.push(name, value));

@@ -9,6 +9,7 @@ import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { LRUCache } from "lru-cache";
 import { caching as cachingOption, Caching } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { isImmutable } from "../../base/caches/immutable.js";
+import { RpcError } from "../errors.js";
 import type { ProtocolDeps } from "../gate.js";
 import { type Caller, fullNameOf, lifetimeOf, type PlainReply, type ServedMethod } from "../service.js";
 import type { Exchange, HttpResponse, HttpResponseBody } from "./exchange.js";
@@ -111,6 +112,10 @@ export function createCaching({
       const tag = identity === undefined ? tagNow() : undefined;
       const key = tag === undefined ? undefined : `${tag} ${exchange.path}?${exchange.query}`;
       const cached = key === undefined ? undefined : cache.get(key);
+      const isRead = exchange.method !== "POST";
+      if (cached !== undefined && isRead) {
+        checkIfMatch(exchange, cached.etag);
+      }
       if (cached !== undefined && hasResponse(exchange, cached)) {
         return createResponse({ ...cached, body: undefined });
       }
@@ -121,6 +126,9 @@ export function createCaching({
       const respond = (message: object): HttpResponse => {
         const directives = directivesOf(message, tag);
         const plain = plainReply?.(message);
+        if (isRead && (plain === undefined || plain.status < 300)) {
+          checkIfMatch(exchange, directives.etag);
+        }
         const body = hasResponse(exchange, directives) ? undefined : encode(message);
         const isCacheable = plain === undefined && directives.etag !== undefined && key!.length <= maxKeyUnits;
         if (isCacheable) {
@@ -176,11 +184,27 @@ function toCacheableBody({ body }: HttpResponseBody): HttpResponseBody {
 }
 
 /** Pattern of the next tag and the separators before it, or of the end of the list. */
-const nextTag = /[ \t,]*(?:(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)|$)/y;
+const nextTag = /[ \t,]*(?:((?:W\/)?"[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)|$)/y;
+
+/** Returns true if a list of entity tags has one that `matches` accepts. A malformed list has none. */
+function hasTag(list: string, matches: (etag: string) => boolean): boolean {
+  let isListed = false;
+  nextTag.lastIndex = 0;
+  while (nextTag.lastIndex < list.length) {
+    const match = nextTag.exec(list);
+    if (match === null) {
+      return false;
+    }
+    isListed ||= match[1] !== undefined && matches(match[1]);
+  }
+  return isListed;
+}
+
+const opaqueOf = (etag: string): string => etag.replace(/^W\//, "");
 
 /**
  * Returns true if `If-None-Match` names this tag, so the client has the response (RFC 9110, sections 8.8.3 and 13.1.2).
- * Weak and strong tags with the same text are equal. A malformed list matches nothing.
+ * Weak and strong tags with the same text are equal.
  *
  * @param etag the tag with its quotes, and with `W/` if weak.
  */
@@ -191,15 +215,25 @@ export function matchesIfNoneMatch(etag: string, ifNoneMatch: string | undefined
   if (ifNoneMatch === etag || ifNoneMatch.trim() === "*") {
     return true;
   }
-  const text = etag.replace(/^W\//, "");
-  let isListed = false;
-  nextTag.lastIndex = 0;
-  while (nextTag.lastIndex < ifNoneMatch.length) {
-    const match = nextTag.exec(ifNoneMatch);
-    if (match === null) {
-      return false;
-    }
-    isListed ||= match[1] === text;
+  const text = opaqueOf(etag);
+  return hasTag(ifNoneMatch, (listed) => opaqueOf(listed) === text);
+}
+
+/**
+ * Rejects a read whose response is not the one that `If-Match` names (RFC 9110, section 13.1.1). Weak tags equal none.
+ *
+ * @param etag the tag of the response; undefined without one.
+ * @throws RpcError PRECONDITION_FAILED
+ */
+export function checkIfMatch(exchange: Pick<Exchange, "header">, etag: string | undefined): void {
+  const ifMatch = exchange.header("if-match");
+  if (ifMatch === undefined || ifMatch.trim() === "*") {
+    return;
   }
-  return isListed;
+  if (etag === undefined || etag.startsWith("W/") || !hasTag(ifMatch, (listed) => listed === etag)) {
+    throw new RpcError(
+      "PRECONDITION_FAILED",
+      `The response has ${etag === undefined ? "no tag" : `the tag ${etag}`}, which If-Match does not name; omit If-Match.`,
+    );
+  }
 }

@@ -6,6 +6,7 @@
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { cursor } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { responseEncoder } from "../codec/json-encoder.js";
+import { checkIfMatch } from "../exchange/caching.js";
 import type { Exchange } from "../exchange/exchange.js";
 import { corsHeaders, errorBody } from "../exchange/responses.js";
 import { paceMessage } from "../exchange/pacing.js";
@@ -53,6 +54,7 @@ export function compileStream(
 
   return async (exchange, permit, messages) => {
     const { requestId } = exchange;
+    checkIfMatch(exchange, undefined);
     const { contentType, write, keepAlive } = formatFor(exchange.header("accept"));
     let isWriting = false;
     function start(): void {

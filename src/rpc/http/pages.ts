@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { corsHeaders } from "../exchange/responses.js";
-import { matchesIfNoneMatch } from "../exchange/caching.js";
+import { checkIfMatch, matchesIfNoneMatch } from "../exchange/caching.js";
 import type { HttpResponse, Exchange } from "../exchange/exchange.js";
 import { type Coding, codingFor } from "./negotiation.js";
 
@@ -66,6 +66,7 @@ export function createPageServer(pages: Pages) {
       const coding = codingFor(request.header("accept-encoding"));
       const { body, etag } = await (await load(request.path, page))(coding);
       const validators = ["ETag", etag, "Cache-Control", "no-cache", "Vary", "Accept-Encoding"];
+      checkIfMatch(request, etag);
       if (matchesIfNoneMatch(etag, request.header("if-none-match"))) {
         return { status: 304, headers: [...validators, ...corsHeaders, ...headers] };
       }

@@ -3,14 +3,7 @@
  * name, or a JSON body. Fields of nested messages have dotted names, such as `book.author.name`. Binders are compiled
  * once per route. Binders reject ambiguous requests instead of guessing.
  */
-import {
-  create,
-  type DescField,
-  type DescMessage,
-  fromJson,
-  getOption,
-  ScalarType,
-} from "@bufbuild/protobuf";
+import { create, type DescField, type DescMessage, fromJson, getOption, ScalarType } from "@bufbuild/protobuf";
 import { latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { makeImmutable } from "../../base/caches/immutable.js";
 import { latestBlock, latestKeyword } from "../../base/latest-block.js";
@@ -29,11 +22,7 @@ import type { HttpRoute } from "./http-rule.js";
  * Creates the request message from path parameters (in the template's order), the raw query string and the bytes of the
  * JSON body.
  */
-export type RequestBinder = (
-  parameters: readonly string[],
-  query: string,
-  body: Uint8Array | undefined,
-) => object;
+export type RequestBinder = (parameters: readonly string[], query: string, body: Uint8Array | undefined) => object;
 
 type Parse = (text: string) => unknown;
 
