@@ -9,7 +9,7 @@ import { InputError } from "../base/errors/start-error.js";
 import { readSavedProof } from "../light/saved-proof.js";
 import { paint, printResult } from "./terminal/output.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
-import { readInput } from "./usage/files.js";
+import { readTextInput } from "./usage/files.js";
 
 /** Limit on the size of a file in bytes, larger than a response with the largest document. */
 const maxFileBytes = 64 * 1024 * 1024;
@@ -24,9 +24,9 @@ export async function verifyFile(
   file: string,
   flags: { readonly genesis: string; readonly json?: boolean },
 ): Promise<void> {
-  const text = (await readInput(file, maxFileBytes)).toString("utf8");
+  const text = await readTextInput(file, maxFileBytes);
   const pinned = /^0x[0-9a-f]{64}$/i.test(flags.genesis) ? flags.genesis.toLowerCase() : undefined;
-  const trusted = pinned === undefined ? (await readInput(flags.genesis, maxFileBytes)).toString("utf8") : undefined;
+  const trusted = pinned === undefined ? await readTextInput(flags.genesis, maxFileBytes) : undefined;
   try {
     const { genesis, asked, answer } = readSavedProof(text);
     const genesisText = trusted ?? genesis;

@@ -5,6 +5,8 @@ import { hex32 } from "../base/crypto/hash.js";
 import { isStrongKey } from "../base/crypto/key-validation.js";
 import { errorMessage } from "../base/errors/error-message.js";
 import { InputError } from "../base/errors/start-error.js";
+import { parseJsonText, toPlainJson } from "../base/text/parse-json.js";
+import { decodeUtf8 } from "../base/text/utf8.js";
 
 const maxGenesisBytes = 16 * 1024 * 1024;
 
@@ -25,10 +27,11 @@ export async function readGenesisFile(
   } catch (error) {
     throw new InputError(`The genesis file ${path} cannot be read: ${(error as Error).message}.`);
   }
-  const text = bytes.toString("utf8");
-  if (!Buffer.from(text, "utf8").equals(bytes) || text.includes("\0")) {
+  const text = decodeUtf8(bytes);
+  if (text === undefined || text.includes("\0")) {
     throw new InputError(`The genesis file ${path} is not UTF-8 text.`);
   }
+  parseInput(`The genesis file ${path}`, text);
   return { path, text };
 }
 
@@ -57,14 +60,23 @@ export async function readWritersFile(path: string): Promise<readonly string[]> 
   return await readListFile(path, "writers file", z.string().regex(hex32), format);
 }
 
-async function readListFile<T>(path: string, name: string, item: z.ZodType<T>, format: string): Promise<T[]> {
-  let json: unknown;
-  try {
-    json = JSON.parse(await readFile(path, "utf8"));
-  } catch (error) {
-    throw new InputError(`The ${name} ${path} cannot be read: ${errorMessage(error)}.`);
+/** Parses JSON. Throws InputError with the subject, also for two members of one name, of which either could be meant. */
+function parseInput(subject: string, text: string | undefined): unknown {
+  if (text === undefined) {
+    throw new InputError(`${subject} is not UTF-8 text.`);
   }
-  const { error, data } = z.array(item).safeParse(json);
+  try {
+    return toPlainJson(parseJsonText(text));
+  } catch (error) {
+    throw new InputError(`${subject} ${errorMessage(error)}.`);
+  }
+}
+
+async function readListFile<T>(path: string, name: string, item: z.ZodType<T>, format: string): Promise<T[]> {
+  const bytes = await readFile(path).catch((error: unknown) => {
+    throw new InputError(`The ${name} ${path} cannot be read: ${errorMessage(error)}.`);
+  });
+  const { error, data } = z.array(item).safeParse(parseInput(`The ${name} ${path}`, decodeUtf8(bytes)));
   if (data === undefined) {
     const entry = error.issues[0]?.path.join(".") ?? "";
     const hint = entry === "" ? "" : `; check entry ${entry}`;

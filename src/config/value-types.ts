@@ -52,9 +52,9 @@ export const onOff: ValueType<boolean, "on" | "off"> = {
 
 type NumberType = ValueType<number, number | string>;
 
-/** Returns a schema for numbers, and for text of decimal digits. Rejects "", "0x10" and "1e3". */
+/** Returns a schema for numbers, and for text of decimal digits. Rejects "", "010", "0x10" and "1e3". */
 const numeric = (z: Zod, number: z.ZodType<number, number>) => {
-  const text = z.string().regex(/^\d+(\.\d+)?$/);
+  const text = z.string().regex(/^(0|[1-9]\d*)(\.\d+)?$/);
   return z.union([number, text.transform(Number).pipe(number)]);
 };
 const integer = (max: number) => (z: Zod) => numeric(z, z.number().int().min(0).max(max));

@@ -4,6 +4,7 @@
  * request gets a permit that is released when it ends.
  */
 import { addressPrefixOf } from "../base/ip-address.js";
+import { readInteger } from "../base/text/integers.js";
 import { RpcError, toRpcError } from "../rpc/errors.js";
 import type { Arrival, Gate, Protocol } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
@@ -203,10 +204,11 @@ function minBlockOf(arrival: Arrival): bigint | undefined {
   if (value === undefined) {
     return undefined;
   }
-  if (!/^\d{1,19}$/.test(value)) {
+  const number = readInteger(value);
+  if (number === undefined || number < 0n) {
     throw new RpcError("INVALID_REQUEST", "Gatehouse-Min-Block must be the number of a block.");
   }
-  return BigInt(value);
+  return number;
 }
 
 /** Returns true if limits in total apply to a request: to all but single probes. */

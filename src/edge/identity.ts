@@ -115,7 +115,7 @@ function verifyProof(proof: Proof, settings: IdentitySettings, now: number): Pro
   if (settings.identityForm === "any" && isWithoutTimestamp(proof, key)) {
     return { identity: undefined, timestampMs: undefined };
   }
-  if (!/^\d{1,15}$/.test(timestamp)) {
+  if (!/^(0|[1-9]\d{0,14})$/.test(timestamp)) {
     throw invalid("The timestamp must be milliseconds since the epoch.");
   }
   const timestampMs = Number(timestamp);

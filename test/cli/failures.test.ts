@@ -254,6 +254,22 @@ test("an input file over 1 MiB is rejected by its size, and a device once it exc
   t.regex((await runCli(["storage", "create", "a", "--key", key, "--file", "/dev/zero"])).stderr, /not be larger than/);
 });
 
+test("an input file of text is rejected if it is not UTF-8", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const path = join(dir, "latin1.json");
+  await writeFile(path, Buffer.from('{"caf\xe9":1}', "latin1"));
+  const key = join(dir, "alice.key");
+  t.is((await runCli(["keygen", "--out", key])).code, 0);
+  for (const command of [
+    ["storage", "create", "a", "--key", key, "--file", path],
+    ["verify", path, "--genesis", `0x${"0".repeat(64)}`],
+  ]) {
+    const { code, stderr } = await runCli(command);
+    t.is(code, 2);
+    t.is(stderr, `gatehouse: The file ${path} is not UTF-8 text; convert it first.\n`);
+  }
+});
+
 test("every command rejects unknown variables, but not the service links of Kubernetes", async (t) => {
   const dir = await temporaryDirectory(t);
   const keygen = (name: string): string[] => ["keygen", "--out", join(dir, name)];

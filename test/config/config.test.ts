@@ -192,7 +192,7 @@ const unknown = (name: string): string => `The environment has the variable ${na
 
 test("rejects values that are not allowed, and unknown variables", (t) => {
   for (const [sources, message] of [
-    ...["70000", "1e3", "0x10", "-1", "8.5"].map(
+    ...["70000", "1e3", "0x10", "010", "-1", "8.5"].map(
       (text) => [{ flags: { "rpc-port": text } }, `--rpc-port must be ${port}, not "${text}".`] as const,
     ),
     [{ env: { GATEHOUSE_MCP_PORT: "x" } }, `--mcp-port (from GATEHOUSE_MCP_PORT) must be ${port}, not "x".`],

@@ -104,6 +104,8 @@ test.serial("selects the preferred encoding of the client, and never rejects a r
     ["*, br;q=0", "gzip"],
     ["*;q=0", undefined],
     ["br;q=nonsense", undefined],
+    ["br;q=0x1, gzip;q=0.5", "gzip"],
+    ["br;q=1e0, gzip;q=0.001", "gzip"],
     ["deflate", undefined],
     ["", undefined],
     [",;q=1;,", undefined],

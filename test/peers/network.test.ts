@@ -150,7 +150,9 @@ test("a failing task is counted and reported, and stops nothing else", async (t)
 
 const lowOrder = `0x${"0".repeat(64)}`;
 for (const [label, content, expected] of [
-  ["no JSON", "[", /cannot be read: /],
+  ["no JSON", "[", /json is not JSON\.$/],
+  ["bytes that are not UTF-8", Buffer.from('[{"url":"https://\xe9:1"}]', "latin1"), /json is not UTF-8 text\.$/],
+  ["two URLs of one peer", '[{"url":"https://a:1","url":"https://b:1"}]', /json has two members with the name "url"/],
   ["no array", "{}", /must hold a JSON array of /],
   ["a path in a URL", '[{"url":"https://a:1/x"}]', /check entry 0\.url/],
   ["an unknown key", '[{"url":"https://a:1"},{"url":"https://b:1","name":"b"}]', /check entry 1/],

@@ -163,6 +163,24 @@ test("rejects two members of one name in every protocol", async (t) => {
   t.is((await ask(port, "/chain/transactions", jsonPost('{"transaction":{},"transaction":{}}'))).status, 400);
 });
 
+test("reads the number in Gatehouse-Min-Block in one spelling", async (t) => {
+  for (const [value, status] of [
+    ["1", 200],
+    ["0", 200],
+    ["01", 400],
+    ["-1", 400],
+    ["+1", 400],
+    ["0x1", 400],
+    ["1e0", 400],
+    ["", 400],
+  ] as const) {
+    const { status: got } = await ask(nodes.compiled.port, "/chain/blocks", {
+      headers: { "Gatehouse-Min-Block": value },
+    });
+    t.is(got, status, value);
+  }
+});
+
 for (const edge of edges) {
   test(`reads base64 of a call by GET strictly, with the edge ${edge}`, async (t) => {
     const { port } = nodes[edge];
@@ -191,7 +209,7 @@ for (const edge of edges) {
       await ask(port, getBlock, { method: "POST", headers: { "Content-Type": "application/grpc-web-text" }, body });
     t.regex((await send(frame)).text, /^AAAA/);
     t.regex((await send(inPieces)).text, /^AAAA/);
-    for (const body of [`!!!!${frame}`, `${frame}!!!!`, `====${frame}`, `${frame.slice(0, -1)}`, `\n${frame}`]) {
+    for (const body of [`!!!!${frame}`, `${frame}!!!!`, `====${frame}`, frame.slice(0, -1), `\n${frame}`]) {
       const { headers, text } = await send(body);
       t.is(headers["grpc-status"], "3", `${JSON.stringify(body)}: ${text}`);
     }

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type * as Operations from "../../../client/src/operations.js";
 import type { Operation } from "../../../client/src/transaction.js";
 import { InputError } from "../../base/errors/start-error.js";
-import { readInput } from "../usage/files.js";
+import { readInput, readTextInput } from "../usage/files.js";
 import { addChangeFlags, type ChangeFlags, collectValues, parseInteger } from "../usage/flags.js";
 import { loadKey } from "./caller.js";
 import { addStorageReads } from "./storage-reads.js";
@@ -164,12 +164,10 @@ async function readData({ data, file, binary }: DataFlags): Promise<Operations.J
     loadOperations(),
     import("../../storage/documents/document-bounds.js"),
   ]);
-  const path = file ?? binary;
-  const bytes = path === undefined ? undefined : await readInput(path, maxDocumentBytes);
   if (binary !== undefined) {
-    return bytes;
+    return await readInput(binary, maxDocumentBytes);
   }
-  const text = data ?? bytes?.toString("utf8");
+  const text = data ?? (file === undefined ? undefined : await readTextInput(file, maxDocumentBytes));
   return text === undefined ? undefined : new JsonText(text);
 }
 

@@ -2,11 +2,12 @@
 import { z } from "zod";
 import { InputError } from "../../base/errors/start-error.js";
 import { hex32 } from "../../base/crypto/hash.js";
+import { parseJsonText, toPlainJson } from "../../base/text/parse-json.js";
 import { rootOfPath } from "../../zk/fold.js";
 import { parseProof } from "../../zk/groth16.js";
 import { fieldOrder, toHex, treeDepth } from "../../zk/poseidon.js";
 import { ExitError } from "../usage/errors.js";
-import { readInput } from "../usage/files.js";
+import { readTextInput } from "../usage/files.js";
 
 /** Limit on the size of a file in bytes, far above that of a proof. */
 const maxFileBytes = 1024 * 1024;
@@ -70,10 +71,10 @@ export async function readGroth16(file: string) {
 }
 
 async function readJson(file: string): Promise<unknown> {
-  const text = (await readInput(file, maxFileBytes)).toString("utf8");
+  const text = await readTextInput(file, maxFileBytes);
   try {
-    return JSON.parse(text) as unknown;
+    return toPlainJson(parseJsonText(text));
   } catch (error) {
-    throw new InputError(`${file} is not JSON: ${(error as Error).message}.`);
+    throw new InputError(`${file} ${(error as Error).message}.`);
   }
 }

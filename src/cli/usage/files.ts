@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { InputError } from "../../base/errors/start-error.js";
+import { decodeUtf8 } from "../../base/text/utf8.js";
 
 /**
  * Reads a complete file.
@@ -28,6 +29,21 @@ export async function readInput(path: string, maxBytes: number): Promise<Buffer>
       ? error
       : new InputError(`The file ${path} cannot be read: ${(error as Error).message}.`);
   }
+}
+
+/**
+ * Reads a complete file of text.
+ *
+ * @throws InputError as {@link readInput} does, and if the file is not UTF-8.
+ */
+export async function readTextInput(path: string, maxBytes: number): Promise<string> {
+  const text = decodeUtf8(await readInput(path, maxBytes));
+  if (text === undefined) {
+    throw new InputError(
+      `${path === "-" ? "The input on stdin" : `The file ${path}`} is not UTF-8 text; convert it first.`,
+    );
+  }
+  return text;
 }
 
 /** Returns all bytes of a stream; undefined once they exceed the limit. */

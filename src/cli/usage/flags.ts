@@ -1,6 +1,7 @@
 /** Flags that several commands share. The code behind them is loaded when a command runs. */
 import { type Command, InvalidArgumentError } from "commander";
 import { InputError } from "../../base/errors/start-error.js";
+import { readInteger } from "../../base/text/integers.js";
 import { optionsByKey } from "../../config/options.js";
 
 /** Environment variables of commands, in addition to those of the node's options. */
@@ -107,11 +108,11 @@ export function collectValues(value: string, previous: readonly string[] = []): 
 /** Returns a parser for whole numbers from `min` to `max`. */
 export function numberBetween(min: number, max: number): (text: string) => number {
   return (text) => {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
-    if (!(value >= min && value <= max)) {
+    const value = readInteger(text);
+    if (value === undefined || value < min || value > max) {
       throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
     }
-    return value;
+    return Number(value);
   };
 }
 

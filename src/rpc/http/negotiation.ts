@@ -36,7 +36,9 @@ export function prefersHtml(accept: string | undefined): boolean {
   return best?.name === "text/html";
 }
 
-/** Reads the names and weights of a list, in its order. The default weight is 1. */
+const weightForm = /^(0(\.[0-9]{0,3})?|1(\.0{0,3})?)$/;
+
+/** Reads the names and weights of a list, in its order. The default weight is 1; an invalid one counts as 0. */
 function readList(header: string): { readonly name: string; readonly weight: number }[] {
   return header
     .toLowerCase()
@@ -44,6 +46,6 @@ function readList(header: string): { readonly name: string; readonly weight: num
     .map((item) => {
       const [name = "", ...parameters] = item.split(";").map((part) => part.trim());
       const weight = parameters.find((part) => part.startsWith("q="))?.slice(2) ?? "1";
-      return { name, weight: Number(weight) || 0 };
+      return { name, weight: weightForm.test(weight) ? Number(weight) : 0 };
     });
 }

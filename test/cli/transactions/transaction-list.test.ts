@@ -110,7 +110,7 @@ test("lists have pages with tokens, and reject invalid tokens and limits", async
     const invalid = await as(...list, "--page-token", "x");
     t.is(invalid.code, 1, name);
     t.regex(invalid.stderr, /The page token must be the one that the previous page returned.*\(INVALID_REQUEST\)\n$/);
-    for (const limit of ["0", "201", "x"]) {
+    for (const limit of ["0", "201", "x", "007", "1e1", "+5"]) {
       const { code, stderr } = await as(...list, "--limit", limit);
       t.is(code, 2, name);
       t.regex(stderr, /It must be a whole number from 1 to 200\. See: gatehouse /);

@@ -1,5 +1,5 @@
 import test from "ava";
-import { matchesIfNoneMatch } from "../../../src/rpc/exchange/caching.js";
+import { checkIfMatch, matchesIfNoneMatch } from "../../../src/rpc/exchange/caching.js";
 
 const weak = 'W/"7.abc"';
 
@@ -33,5 +33,29 @@ test("parses a long If-None-Match in linear time", (t) => {
     const long = piece.repeat(Math.ceil(16_384 / piece.length));
     t.false(matchesIfNoneMatch(weak, `${long}x`));
     t.is(matchesIfNoneMatch(weak, `${long}${weak}`), /^[ ,\t]*$/.test(piece) || piece === '"a",', piece);
+  }
+});
+
+test("compares tags of If-Match strongly", (t) => {
+  for (const [etag, ifMatch] of [
+    ['"a"', '"a"'],
+    ['"a"', '"b", W/"c", "a"'],
+    [weak, "*"],
+    [undefined, " * "],
+    ['"a"', undefined],
+  ] as const) {
+    t.notThrows(() => checkIfMatch({ header: () => ifMatch }, etag), `${etag} ${ifMatch}`);
+  }
+  for (const [etag, ifMatch] of [
+    ['"a"', 'W/"a"'],
+    ['"a"', '"b"'],
+    ['"a"', '"a'],
+    ['"a"', ""],
+    [weak, weak],
+    [weak, '"7.abc"'],
+    [undefined, '"a"'],
+  ] as const) {
+    const error = t.throws(() => checkIfMatch({ header: () => ifMatch }, etag), undefined, `${etag} ${ifMatch}`);
+    t.regex(error.message, /, which If-Match does not name; omit If-Match\.$/);
   }
 });
