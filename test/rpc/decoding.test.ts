@@ -7,6 +7,7 @@ import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
 import { ask, askJson, jsonPost } from "../helpers/wire/plain-client.js";
+import { connectTransport } from "../helpers/wire/transports.js";
 
 const edges = ["compiled", "express"] as const;
 type Edge = (typeof edges)[number];
@@ -143,6 +144,32 @@ test("rejects JSON that is not UTF-8 in every protocol", async (t) => {
   const message = encodeURIComponent(`{"storageAddress":"${address}","field":"caf$"}`).replace("%24", "%E9");
   const get = await ask(nodes.compiled.port, `${getField}?encoding=json&message=${message}`);
   t.is(get.status, 400);
+});
+
+test("rejects JSON of streams that is not UTF-8 or has two members of one name", async (t) => {
+  const client = connectTransport("HTTP/2 by prior knowledge", nodes.compiled);
+  t.teardown(() => client.close());
+  for (const [path, valid] of [
+    ["/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", '{"fileByFilename":"x"}'],
+    ["/gatehouse.event.v1.EventService/Watch", '{"from":"x"}'],
+  ] as const) {
+    for (const [flags, pack] of [
+      [0, (body: Buffer) => body],
+      [1, gzipSync],
+    ] as const) {
+      const send = async (...messages: readonly Buffer[]) =>
+        await client.ask(path, {
+          method: "POST",
+          headers: { "Content-Type": "application/connect+json", "Connect-Content-Encoding": "gzip" },
+          body: Buffer.concat(messages.map((message) => writeEnvelope(flags, pack(message)))),
+        });
+      t.regex((await send(Buffer.from(valid))).text, /no symbol or file x|from must be/, path);
+      for (const invalid of [bytes(valid.replace("x", "\xe9")), Buffer.from(valid.replace("}", `,${valid.slice(1)}`))]) {
+        const { text } = await send(invalid);
+        t.regex(text, /"code":"invalid_argument","message":"The request body (is not UTF-8|has two members)/, path);
+      }
+    }
+  }
 });
 
 test("rejects two members of one name in every protocol", async (t) => {

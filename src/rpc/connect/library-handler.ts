@@ -17,6 +17,7 @@ import {
   firstPrefix,
   longTimeouts,
   maxMessageBytes,
+  prefixBytes,
   readOnlyMessage,
   type RpcMedia,
   type ServeRpc,
@@ -159,11 +160,14 @@ export async function readLibraryRequest(
 ): Promise<LibraryRequest> {
   const { query } = exchange;
   const omittedHeaders = longTimeouts(exchange);
-  if (desc.methodKind === "bidi_streaming" && !isText) {
-    return { body: exchange.readChunks(), query, omittedHeaders };
-  }
   const decode = async (bytes: Uint8Array, encoding: string | undefined): Promise<Buffer> =>
     checkMessage(desc, format, await decompress(bytes, encoding));
+  if (desc.methodKind === "bidi_streaming" && !isText) {
+    const chunks = exchange.readChunks();
+    const encoding = exchange.header(encodingHeaders[protocol]);
+    const known = isSupported(encoding) ? encoding : undefined;
+    return { body: format === "json" ? decodeJsonMessages(chunks, known, decode) : chunks, query, omittedHeaders };
+  }
   if (exchange.method === "GET") {
     const { message, compression } = readGetQuery(query);
     const decoded = isSupported(compression) ? writeGetQuery(query, await decode(message, compression)) : query;
@@ -190,6 +194,36 @@ export async function readLibraryRequest(
   }
   // The library rejects other flags and encodings.
   return { body: Readable.from([bytes]), query, omittedHeaders };
+}
+
+/**
+ * Decodes each message of a stream that is JSON. Other parts remain unchanged, for the library to reject.
+ *
+ * @param encoding compression of messages; undefined without one that the node supports.
+ */
+async function* decodeJsonMessages(
+  chunks: AsyncIterable<Uint8Array>,
+  encoding: string | undefined,
+  decode: (bytes: Uint8Array, encoding: string | undefined) => Promise<Buffer>,
+): AsyncGenerator<Uint8Array> {
+  let pending = Buffer.alloc(0);
+  for await (const chunk of chunks) {
+    pending = Buffer.concat([pending, chunk]);
+    while (pending.length >= prefixBytes) {
+      const flags = pending[0]!;
+      const length = pending.readUInt32BE(1);
+      const end = length > maxMessageBytes ? pending.length : prefixBytes + length;
+      if (pending.length < end) {
+        break;
+      }
+      const sent = pending.subarray(0, end);
+      pending = pending.subarray(end);
+      const isReadable = length <= maxMessageBytes && (flags === 0 || (flags === 1 && encoding !== undefined));
+      const message = sent.subarray(prefixBytes);
+      yield isReadable ? writeEnvelope(0, await decode(message, flags === 1 ? encoding : undefined)) : sent;
+    }
+  }
+  yield pending;
 }
 
 /** Headers with the compression of messages that have an envelope. */
