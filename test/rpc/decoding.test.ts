@@ -21,7 +21,7 @@ test.before(async () => {
     await startMember(fileScope, { edge, "mcp-enabled": true, "mcp-port": "0" });
   nodes = { compiled: await start("compiled"), express: await start("express") };
   // A lenient decoder reads the second field for the bytes of "café" in ISO 8859-1.
-  const document = '{"caf\u00e9":1,"caf\ufffd":2}';
+  const document = '{"caf\u00e9":1,"caf\ufffd":2,"list":["first","last"]}';
   await storeProgram(fileScope, nodes.express, "notes", document);
   ({ address } = await storeProgram(fileScope, nodes.compiled, "notes", document));
   const { ports } = await askJson<{ ports: { mcp: { actual: number } } }>(nodes.compiled.port, "/health");
@@ -129,6 +129,21 @@ test("reads whole numbers as ProtoJSON defines them, and changes none", async (t
       const shown = value.replace(/^"|"$/g, "");
       t.true(text.replaceAll("\\", "").includes(`${range}"${shown}"`), `${protocol}: ${value}: ${text}`);
     }
+  }
+});
+
+test("reads numbers of the node-call interface exactly", async (t) => {
+  const call = async (message: string, data: string) => {
+    const body = `{"method":"nodeCall","params":[{"message":"${message}","data":${data}}]}`;
+    return (await ask(nodes.compiled.port, "/", jsonPost(body))).text;
+  };
+  for (const start of [latest, "1.0", "1e0", "1", '"latest"']) {
+    t.regex(await call("getBlocks", `{"start":${start},"limit":1.0}`), /^\{"result":200,"response":\[\{"number":1,/, start);
+  }
+  t.regex(await call("getBlockByNumber", `{"blockNumber":${latest}}`), /"response":\{"number":1,/);
+  for (const index of ["-1.0", "-1", "1.0", '"1"']) {
+    const item = await call("getStorageProgramItem", `{"storageAddress":"${address}","field":"list","index":${index}}`);
+    t.regex(item, /"value":"last"/, index);
   }
 });
 

@@ -1,4 +1,6 @@
 /** Blocks in the node-call interface. */
+import { latestBlock } from "../../base/latest-block.js";
+import { type Json, toPlainJson } from "../../base/text/parse-json.js";
 import { maxListBytes } from "../../base/limits/response-limits.js";
 import { createSerialQueue } from "../../base/async/serial-queue.js";
 import { yieldToEventLoop } from "../../base/async/yielding.js";
@@ -37,7 +39,8 @@ export function describeBlock(block: string): string {
 }
 
 /**
- * Returns blocks from `start` on, or the latest blocks if `start` is 0 or "latest", in ascending order.
+ * Returns blocks from `start` on, or the latest blocks if `start` is 0, "latest" or the number that stands for it, in
+ * ascending order.
  *
  * The list holds as many blocks as fit into one response, and at least one. With a start number the last blocks are
  * dropped, otherwise the first ones.
@@ -46,10 +49,11 @@ export function listBlocks(call: CallByName, range: { start?: unknown; limit?: u
   return queue(() => buildList(call, range));
 }
 
-async function buildList(call: CallByName, { start, limit }: { start?: unknown; limit?: unknown }): Promise<string> {
+async function buildList(call: CallByName, range: { start?: unknown; limit?: unknown }): Promise<string> {
+  const [start, limit] = [range.start, range.limit].map((value) => toPlainJson(value as Json));
   const count = Math.min(typeof limit === "number" && limit > 0 ? Math.floor(limit) : maxBlocks, maxBlocks);
   const latest = (JSON.parse(await call("chain.getHead", {})) as { number: number }).number;
-  const from = typeof start === "number" && start > 0 ? start : undefined;
+  const from = typeof start === "number" && start > 0 && start < Number(latestBlock) ? start : undefined;
   const first = from ?? Math.max(1, latest - count + 1);
   const last = from === undefined ? latest : Math.min(from + count - 1, latest);
   const numbers = Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);

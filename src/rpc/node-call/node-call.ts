@@ -2,6 +2,7 @@
  * Node-call interface of existing clients: `ping`, and `nodeCall` with the name of a message. Rpcs produce the
  * responses.
  */
+import { type Json, toPlainJson } from "../../base/text/parse-json.js";
 import { RpcError } from "../errors.js";
 import type { CallByName, HandleNodeCall } from "../json-rpc/json-rpc.js";
 import { describeBlock, listBlocks, withMembers } from "./blocks.js";
@@ -135,7 +136,8 @@ function memberAt(data: unknown, name: string): unknown {
 }
 
 /** Reads an item of a list. A negative index counts from the end: -1 is the last item. */
-async function readItem(call: CallByName, { index, ...args }: Arguments): Promise<string> {
+async function readItem(call: CallByName, { index: sent, ...args }: Arguments): Promise<string> {
+  const index = toPlainJson(sent as Json);
   const fromEnd = typeof index === "number" && index < 0;
   return await call("storage.getFieldItem", {
     ...{ ...args, fromEnd, withLength: true },
