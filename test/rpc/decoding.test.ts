@@ -138,7 +138,11 @@ test("reads numbers of the node-call interface exactly", async (t) => {
     return (await ask(nodes.compiled.port, "/", jsonPost(body))).text;
   };
   for (const start of [latest, "1.0", "1e0", "1", '"latest"']) {
-    t.regex(await call("getBlocks", `{"start":${start},"limit":1.0}`), /^\{"result":200,"response":\[\{"number":1,/, start);
+    t.regex(
+      await call("getBlocks", `{"start":${start},"limit":1.0}`),
+      /^\{"result":200,"response":\[\{"number":1,/,
+      start,
+    );
   }
   t.regex(await call("getBlockByNumber", `{"blockNumber":${latest}}`), /"response":\{"number":1,/);
   for (const index of ["-1.0", "-1", "1.0", '"1"']) {
@@ -179,7 +183,10 @@ test("rejects JSON of streams that is not UTF-8 or has two members of one name",
           body: Buffer.concat(messages.map((message) => writeEnvelope(flags, pack(message)))),
         });
       t.regex((await send(Buffer.from(valid))).text, /no symbol or file x|from must be/, path);
-      for (const invalid of [bytes(valid.replace("x", "\xe9")), Buffer.from(valid.replace("}", `,${valid.slice(1)}`))]) {
+      for (const invalid of [
+        bytes(valid.replace("x", "\xe9")),
+        Buffer.from(valid.replace("}", `,${valid.slice(1)}`)),
+      ]) {
         const { text } = await send(invalid);
         t.regex(text, /"code":"invalid_argument","message":"The request body (is not UTF-8|has two members)/, path);
       }
