@@ -41,14 +41,17 @@ export function toPlainJson(json: Json): unknown {
 
 /** Limit on the nesting of lists and objects. A parser that calls itself for each level needs one. */
 const defaultMaxDepth = 128;
+/** Limit on the length of a number. Readers of long numbers take time that grows with its square. */
+const maxNumberLength = 1_000;
 
 /**
  * Parses JSON text.
  *
- * @throws JsonError if the text is not JSON, is nested too deeply, or has an object with two members of one name.
+ * @param maxValues limit on the number of values, because each takes more time and memory than its text.
+ * @throws JsonError if the text is not JSON, exceeds a limit, or has an object with two members of one name.
  */
-export function parseJsonText(text: string, maxDepth = defaultMaxDepth): Json {
-  return new Parser(text, maxDepth).parse();
+export function parseJsonText(text: string, maxDepth = defaultMaxDepth, maxValues = Infinity): Json {
+  return new Parser(text, maxDepth, maxValues).parse();
 }
 
 const numberForm = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
@@ -58,10 +61,12 @@ const minSliced = 13;
 
 class Parser {
   #at = 0;
+  #values = 0;
 
   constructor(
     private readonly text: string,
     private readonly maxDepth: number,
+    private readonly maxValues: number,
   ) {}
 
   parse(): Json {
@@ -86,6 +91,9 @@ class Parser {
   }
 
   #value(depth: number): Json {
+    if (++this.#values > this.maxValues) {
+      throw new JsonError(`has more than ${this.maxValues} values`);
+    }
     switch (this.#next()) {
       case 0x22: // "
         return this.#string();
@@ -200,6 +208,9 @@ class Parser {
     const text = numberForm.exec(this.text)?.[0];
     if (text === undefined) {
       throw notJson();
+    }
+    if (text.length > maxNumberLength) {
+      throw new JsonError(`has a number with more than ${maxNumberLength} characters`);
     }
     this.#at += text.length;
     const number = Number(text);

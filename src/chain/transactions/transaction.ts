@@ -13,6 +13,7 @@ import { maxResponseBytes } from "../../base/limits/response-limits.js";
 import { verifyEd25519, verifyEd25519OffThread } from "../../base/crypto/ed25519.js";
 import { RpcError } from "../../rpc/errors.js";
 import { compileBounds } from "./bounds.js";
+import { hasUnknownField } from "./known-fields.js";
 import { hex32, sha256 } from "../../base/crypto/hash.js";
 import { blockPrefix, headPrefix, transactionPrefix } from "../../base/crypto/signing-payloads.js";
 import { mapYielding } from "../../base/async/yielding.js";
@@ -101,6 +102,9 @@ function decodeTransaction(signed: Transaction, { network }: ChainRules): Verifi
   }
   if (signed.body.length > maxTransactionBytes) {
     throw new RpcError("INVALID_REQUEST", `A transaction must not be larger than ${maxTransactionBytes} bytes.`);
+  }
+  if (parse("transaction", () => hasUnknownField(TransactionBodySchema, signed.body))) {
+    throw new RpcError("INVALID_REQUEST", "The transaction holds a field that this node does not know.");
   }
   const body = parse("transaction", () => fromBinary(TransactionBodySchema, signed.body));
   checkBody(body);

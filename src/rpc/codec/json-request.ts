@@ -33,10 +33,13 @@ import { invalidValue, repeatedParameter } from "../parameters.js";
 import { expectationOf, integerBits, putField } from "./fields.js";
 import { requestValidator } from "./request-rules.js";
 
+/** Limit on the nesting of the JSON text of a request, and on its values. A batch of 100 requests has 200 each. */
+const [maxDepth, maxValues] = [128, 20_000];
+
 /**
  * Parses the JSON text of a request.
  *
- * @throws RpcError INVALID_REQUEST if the bytes are not UTF-8, or not JSON with one member of each name.
+ * @throws RpcError INVALID_REQUEST if the bytes are not UTF-8, not JSON with one member of each name, or exceed a limit.
  */
 export function parseJson(bytes: Uint8Array): Json {
   const text = decodeUtf8(bytes);
@@ -44,7 +47,7 @@ export function parseJson(bytes: Uint8Array): Json {
     throw new RpcError("INVALID_REQUEST", "The request body is not UTF-8 text.");
   }
   try {
-    return parseJsonText(text);
+    return parseJsonText(text, maxDepth, maxValues);
   } catch (error) {
     throw error instanceof JsonError ? new RpcError("INVALID_REQUEST", `The request body ${error.message}.`) : error;
   }

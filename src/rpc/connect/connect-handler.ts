@@ -13,7 +13,7 @@ import { createCaching, type Reply, shareBytes } from "../exchange/caching.js";
 import type { HttpResponse, Exchange, Handler } from "../exchange/exchange.js";
 import { paceResponse } from "../exchange/pacing.js";
 import { corsHeaders, methodNotAllowed, notModified, privateHeaders } from "../exchange/responses.js";
-import { methodsByPath, readRpcMedia, readTimeout, type RpcMedia, type ServeRpc } from "../exchange/rpc-requests.js";
+import { maxRequestBytes, methodsByPath, readRpcMedia, readTimeout, type RpcMedia, type ServeRpc } from "../exchange/rpc-requests.js";
 import { rejectExchange, serveExchange } from "../exchange/serve.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
@@ -132,7 +132,9 @@ export function createConnectHandler(deps: ProtocolDeps, serveUnary: ServeUnary,
     if (media.isStream || !isUnary || isCompressed(exchange.header("content-encoding"))) {
       serveOther(exchange, served, media);
     } else {
-      serveUnary(exchange, served, media, (permit) => exchange.readBytes(maxBodyBytes, permit));
+      serveUnary(exchange, served, media, (permit) =>
+        exchange.readBytes(Math.min(maxBodyBytes, maxRequestBytes(served.desc)), permit),
+      );
     }
     return undefined;
   }

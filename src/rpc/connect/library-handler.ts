@@ -17,6 +17,7 @@ import {
   firstPrefix,
   longTimeouts,
   maxMessageBytes,
+  maxRequestBytes,
   prefixBytes,
   readOnlyMessage,
   type RpcMedia,
@@ -160,8 +161,9 @@ export async function readLibraryRequest(
 ): Promise<LibraryRequest> {
   const { query } = exchange;
   const omittedHeaders = longTimeouts(exchange);
+  const maxBytes = maxRequestBytes(desc);
   const decode = async (bytes: Uint8Array, encoding: string | undefined): Promise<Buffer> =>
-    checkMessage(desc, format, await decompress(bytes, encoding));
+    checkMessage(desc, format, await decompress(bytes, encoding, maxBytes));
   if (desc.methodKind === "bidi_streaming" && !isText) {
     const chunks = exchange.readChunks();
     const encoding = exchange.header(encodingHeaders[protocol]);
@@ -174,7 +176,7 @@ export async function readLibraryRequest(
     return { body: Readable.from([]), query: decoded, omittedHeaders };
   }
   if (!isStream) {
-    const sent = await exchange.readBytes(maxMessageBytes, permit);
+    const sent = await exchange.readBytes(maxBytes, permit);
     const encoding = exchange.header("content-encoding");
     return isSupported(encoding)
       ? {
@@ -184,7 +186,7 @@ export async function readLibraryRequest(
         }
       : { body: Readable.from([sent]), query, omittedHeaders };
   }
-  const sent = await exchange.readBytes(2 * maxMessageBytes, permit, isText ? undefined : firstPrefix);
+  const sent = await exchange.readBytes(2 * maxBytes, permit, isText ? undefined : firstPrefix);
   const bytes = isText ? decodeText(sent) : sent;
   const encoding = bytes[0] === 1 ? exchange.header(encodingHeaders[protocol]) : undefined;
   if (bytes[0] === 0 || (encoding !== undefined && isSupported(encoding))) {
@@ -246,12 +248,12 @@ function findCompression(encoding: string | undefined) {
  *
  * @throws RpcError INVALID_REQUEST, PAYLOAD_TOO_LARGE
  */
-async function decompress(bytes: Uint8Array, encoding: string | undefined): Promise<Uint8Array> {
+async function decompress(bytes: Uint8Array, encoding: string | undefined, maxBytes: number): Promise<Uint8Array> {
   try {
-    return (await findCompression(encoding)?.decompress(bytes, maxMessageBytes)) ?? bytes;
+    return (await findCompression(encoding)?.decompress(bytes, maxBytes)) ?? bytes;
   } catch (error) {
     throw ConnectError.from(error).code === Code.ResourceExhausted
-      ? new RpcError("PAYLOAD_TOO_LARGE", `A message must not be larger than ${maxMessageBytes} bytes.`)
+      ? new RpcError("PAYLOAD_TOO_LARGE", `The message must not be larger than ${maxBytes} bytes.`)
       : new RpcError("INVALID_REQUEST", `The message is not compressed by ${encoding}, as the request states.`);
   }
 }

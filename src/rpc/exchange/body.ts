@@ -34,6 +34,53 @@ function watchBody(receivedBytes: () => number, onLate: () => void): () => void 
   return () => clearInterval(timer);
 }
 
+/** Chunks below this size are copied together. Kept alone, each takes more memory than its bytes. */
+const smallBytes = 4 * 1024;
+const slabBytes = 64 * 1024;
+/** Number of chunks from which on their mean size is checked, and the least mean size in bytes. */
+const [maxTinyChunks, minMeanBytes] = [4_096, 32];
+
+/** Collects the chunks of a body. */
+class Chunks {
+  sizeBytes = 0;
+  private readonly complete: Buffer[] = [];
+  private count = 0;
+  private slab = Buffer.alloc(0);
+  private usedBytes = 0;
+
+  /** @throws RpcError INVALID_REQUEST if a long body arrives in pieces of few bytes. */
+  add(chunk: Buffer): void {
+    this.sizeBytes += chunk.length;
+    if (++this.count >= maxTinyChunks && this.sizeBytes / this.count < minMeanBytes) {
+      throw new RpcError("INVALID_REQUEST", `The request body arrives in pieces of less than ${minMeanBytes} bytes.`);
+    }
+    if (this.count === 1 || chunk.length >= smallBytes) {
+      this.endSlab();
+      this.complete.push(chunk);
+      return;
+    }
+    if (chunk.length > this.slab.length - this.usedBytes) {
+      this.endSlab();
+      this.slab = Buffer.allocUnsafeSlow(slabBytes);
+    }
+    this.usedBytes += chunk.copy(this.slab, this.usedBytes);
+  }
+
+  /** Returns the collected bytes in order. */
+  parts(): Buffer[] {
+    this.endSlab();
+    return this.complete;
+  }
+
+  private endSlab(): void {
+    if (this.usedBytes > 0) {
+      this.complete.push(this.slab.subarray(0, this.usedBytes));
+      this.slab = this.slab.subarray(this.usedBytes);
+      this.usedBytes = 0;
+    }
+  }
+}
+
 export interface EarlyCheck {
   readonly bytes: number;
   /** Throws an RpcError if the rest of the body should be rejected. */
@@ -57,8 +104,7 @@ export async function readBody(
     throw tooLarge(maxBytes);
   }
   const chunks = await new Promise<Buffer[]>((resolve, reject) => {
-    const received: Buffer[] = [];
-    let sizeBytes = 0;
+    const received = new Chunks();
     let isChecked = false;
     const fail = (failure: unknown): void => {
       stopWatching();
@@ -67,16 +113,16 @@ export async function readBody(
       reject(failure as RpcError);
     };
     const onData = (chunk: Buffer): void => {
-      sizeBytes += chunk.length;
       try {
-        if (sizeBytes > maxBytes) {
+        if (received.sizeBytes + chunk.length > maxBytes) {
           throw tooLarge(maxBytes);
         }
         onBytes(chunk.length);
-        received.push(chunk);
-        if (earlyCheck !== undefined && !isChecked && sizeBytes >= earlyCheck.bytes) {
+        received.add(chunk);
+        if (earlyCheck !== undefined && !isChecked && received.sizeBytes >= earlyCheck.bytes) {
           isChecked = true;
-          earlyCheck.check(received.length === 1 ? chunk : Buffer.concat(received));
+          const parts = received.parts();
+          earlyCheck.check(parts.length === 1 ? parts[0]! : Buffer.concat(parts));
         }
       } catch (error) {
         fail(error);
@@ -85,11 +131,11 @@ export async function readBody(
     const onEnd = (): void => {
       stopWatching();
       source.off("close", onClose);
-      resolve(received);
+      resolve(received.parts());
     };
     const onClose = (): void => fail(endedEarly());
     const stopWatching = watchBody(
-      () => sizeBytes,
+      () => received.sizeBytes,
       () => fail(new RpcError("REQUEST_TIMEOUT", "The request did not arrive in time.")),
     );
     if (source.destroyed) {

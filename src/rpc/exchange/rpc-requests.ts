@@ -1,4 +1,6 @@
 /** Common parts of gRPC, gRPC-Web and Connect requests: content types, paths, timeouts and message framing. */
+import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import { http } from "../../../gen/google/api/annotations_pb.js";
 import { RpcError } from "../errors.js";
 import type { ServedMethod, ServedService } from "../service.js";
 import type { EarlyCheck } from "./body.js";
@@ -95,6 +97,13 @@ export function longTimeouts(exchange: Exchange): string[] {
 
 /** Limit on a request message after decompression, in bytes. */
 export const maxMessageBytes = 4 * 1024 * 1024;
+/** The same for rpcs with a route by GET, whose requests fit into a URL. */
+const maxReadBytes = 64 * 1024;
+
+/** Returns the limit on a request message of an rpc after decompression, in bytes. */
+export function maxRequestBytes(method: DescMethod): number {
+  return getOption(method, http).pattern.case === "get" ? maxReadBytes : maxMessageBytes;
+}
 
 /** Length of the prefix before a message, in bytes. */
 export const prefixBytes = 5;

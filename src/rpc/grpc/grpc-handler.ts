@@ -11,7 +11,7 @@ import { paceResponse } from "../exchange/pacing.js";
 import { corsHeaders, methodNotAllowed, nosniff, statusResponse } from "../exchange/responses.js";
 import {
   firstPrefix,
-  maxMessageBytes,
+  maxRequestBytes,
   methodsByPath,
   prefixBytes,
   readOnlyMessage,
@@ -90,6 +90,7 @@ export function createGrpcHandlers(deps: ProtocolDeps, serveOther: ServeRpc): Re
 
 function compileUnary(served: ServedMethod, deps: ProtocolDeps): (exchange: Exchange, media: RpcMedia) => void {
   const { input, output } = served.desc;
+  const maxBytes = maxRequestBytes(served.desc);
   const decode = requestDecoder(input);
   const encode = binaryEncoder(output);
   // The body of gRPC-Web; that of gRPC is the same without its end, so both share the bytes.
@@ -122,7 +123,7 @@ function compileUnary(served: ServedMethod, deps: ProtocolDeps): (exchange: Exch
         timeoutOf: () => readTimeout(exchange, "grpc-timeout"),
         respond: (permit, call) =>
           exchange
-            .readBytes(prefixBytes + maxMessageBytes, permit, firstPrefix)
+            .readBytes(prefixBytes + maxBytes, permit, firstPrefix)
             .then((body) => served.invoke(decode(readOnlyMessage(body)), call))
             .then((message) => paceResponse(() => createResponse(exchange, media, permit, message))),
       },

@@ -1,4 +1,5 @@
 /** Batches of JSON-RPC 2.0. Requests run one after the other, and each passes the gate like a separate request. */
+import { createFairTurns } from "../../base/async/fair-scheduler.js";
 import type { Json } from "../../base/text/parse-json.js";
 import { maxListBytes } from "../../base/limits/response-limits.js";
 import type { RpcError } from "../errors.js";
@@ -6,6 +7,9 @@ import type { Gate, Permit } from "../gate.js";
 import { errorText, idOf, invalidRequest, type JsonRpcRequest, serverError } from "./request.js";
 
 const maxBatch = 100;
+/** Time for which the requests of a batch run before they wait for a turn, in milliseconds. */
+const turnMs = 2;
+const turn = createFairTurns(1);
 /**
  * Responses up to this size, in bytes, are never dropped, because they may confirm a change. A batch of 100 such
  * responses fits besides a full list.
@@ -33,7 +37,13 @@ export async function receiveBatch(
   }
   const responses: string[] = [];
   let bytes = 0;
+  let sinceMs = performance.now();
   for (const [i, request] of requests.entries()) {
+    // What caches hold is read without any wait.
+    if (performance.now() - sinceMs > turnMs) {
+      await turn(admitted.call.caller.address);
+      sinceMs = performance.now();
+    }
     if (bytes > maxListBytes) {
       responses.push(...rejectTooLarge(request));
       continue;
