@@ -7,7 +7,7 @@
 #   flag, and the next four letters are a length of 558,124,867 bytes.
 # Seen: RESOURCE_EXHAUSTED "Received message larger than max (558124867 vs 4194304)".
 # Why it matters: the code is not UNAVAILABLE, so clients do not try another node, and operators raise the message limit.
-#   The number 558124867 in a log means "an HTML page in a gRPC stream".
+#   grpc-js reads any page with status 200 like this: 558124867 in a log means "HTML in a gRPC stream".
 . "$(dirname "$0")/common.sh"
 
 debian apache2 2.4.71

@@ -67,7 +67,9 @@ export async function start(port, command, ...args) {
 export async function nginx(location) {
   const port = await freePort();
   const folder = `${process.cwd()}/config`;
-  const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((kind) => `${kind}_temp_path ${folder}/${kind};`);
+  const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+    (kind) => `${kind}_temp_path ${folder}/${kind};`,
+  );
   const config = `
     daemon off; user root; pid ${folder}/nginx.pid; error_log stderr; events {}
     http { access_log off; ${paths.join(" ")}
@@ -123,6 +125,16 @@ http://127.0.0.1:${port} {
   reverse_proxy http://127.0.0.1:${upstream}
 }
 `;
-  await start(port, "/usr/bin/env", "HOME=" + process.cwd(), "caddy", "run", "--adapter", "caddyfile", "--config", file("Caddyfile", config));
+  await start(
+    port,
+    "/usr/bin/env",
+    "HOME=" + process.cwd(),
+    "caddy",
+    "run",
+    "--adapter",
+    "caddyfile",
+    "--config",
+    file("Caddyfile", config),
+  );
   return port;
 }

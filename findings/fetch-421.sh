@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # fetch sends a POST twice if the response is 421 Misdirected Request.
 #
-# Version: Node.js 20.20.2 and 24.21.0 (fetch is undici); node:http for comparison.
+# Version: Node.js 20.20.2, 22.23.3, 24.21.0 and 26.10.0 (fetch is undici); node:http for comparison.
 # Behavior: the fetch standard permits one new attempt on another connection after 421. Node.js makes it for every method,
 #   with the body, at once, also over HTTP/1.1. The caller sees one response.
 # Seen: 421 is received twice by GET and POST of fetch, once by node:http; 425 and 409 are not repeated.
