@@ -149,7 +149,7 @@ export function createSnapshotSync({ peers, target, nowMs, onChosen }: SnapshotS
       return {
         ...{ block, doneBytes: BigInt(done), totalBytes: BigInt(total), bytesPerS },
         /** Estimated seconds left; undefined while no data arrives. */
-        leftS: bytesPerS > 0 ? Math.max(0, total - done) / bytesPerS : undefined,
+        leftS: bytesPerS > 0 ? Math.ceil(Math.max(0, total - done) / bytesPerS) : undefined,
       };
     },
 

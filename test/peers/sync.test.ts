@@ -163,6 +163,7 @@ test("drops a peer that stalls for 10 s, and reports the sync progress meanwhile
   const { sync } = (await mainLoop()).extra!;
   t.like(sync, { block: 1, targetBlock: 10, peer: slow.endpoint });
   t.is(typeof sync!["blocks_per_s"], "number");
+  t.true(sync!["left_s"] === null || Number.isInteger(sync!["left_s"]));
   t.false((await healthOf(node)).accepting);
   await addHonestPeer(t, node, blocks);
   await untilAt(node, 10);

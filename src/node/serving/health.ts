@@ -45,7 +45,8 @@ export function createNodeHealth(
   const takeSnapshot = createTakeSnapshot({
     version,
     versionName: codename,
-    uptimeS: () => process.uptime(),
+    // Milliseconds: readers that keep 64-bit integers exact reject decimals of more than 15 characters.
+    uptimeS: () => Math.round(process.uptime() * 1_000) / 1_000,
     isDormant: lifecycle.isDormant,
     isAccepting: () => sources?.isAccepting() ?? false,
     boot: progress,

@@ -215,7 +215,7 @@ export function createSync({ book, chain, blocks, nowMs, onError, onEnd, onPeerD
       return {
         ...{ block, targetBlock, blocksPerS },
         /** Estimated remaining time in seconds; undefined while no blocks arrive. */
-        leftS: blocksPerS > 0 ? missingBlocks / blocksPerS : undefined,
+        leftS: blocksPerS > 0 ? Math.ceil(missingBlocks / blocksPerS) : undefined,
         /** Endpoint of the peer that sends the blocks; undefined between two peers. */
         peer,
       };
