@@ -63,6 +63,31 @@ export async function start(port, command, ...args) {
   throw new Error(`${command} does not listen on ${port}: ${log}`);
 }
 
+/**
+ * Starts a server of @grpc/grpc-js with one method, whose messages are texts, and a client of it.
+ *
+ * @param grpc the package, which the finding imports.
+ */
+export async function grpcPair(grpc, handle) {
+  const method = {
+    path: "/finding.Texts/Call",
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: Buffer.from,
+    requestDeserialize: String,
+    responseSerialize: Buffer.from,
+    responseDeserialize: String,
+  };
+  const server = new grpc.Server();
+  server.addService({ call: method }, { call: handle });
+  const port = await new Promise((resolve, reject) => {
+    const bound = (error, number) => (error ? reject(error) : resolve(number));
+    server.bindAsync("127.0.0.1:0", grpc.ServerCredentials.createInsecure(), bound);
+  });
+  const Client = grpc.makeGenericClientConstructor({ call: method }, "Texts");
+  return { port, client: new Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure()) };
+}
+
 /** Starts nginx with one location in front of a port, and returns its port. */
 export async function nginx(location) {
   const port = await freePort();

@@ -12,35 +12,16 @@
 packages @grpc/grpc-js@1.14.7
 program run.mjs <<'JS'
 import grpc from "@grpc/grpc-js";
+import { grpcPair } from "./common.mjs";
 
-const bytes = (value) => Buffer.from(value);
-const method = {
-  path: "/finding.Echo/Call",
-  requestStream: false,
-  responseStream: false,
-  requestSerialize: bytes,
-  requestDeserialize: String,
-  responseSerialize: bytes,
-  responseDeserialize: String,
-};
-const server = new grpc.Server();
-server.addService({ call: method }, {
-  call(call, callback) {
-    const received = Object.entries(call.metadata.getMap()).filter(([key]) => key.startsWith("x-"));
-    console.log("the server received", JSON.stringify(Object.fromEntries(received)));
-    const trailers = new grpc.Metadata();
-    trailers.set("x-inner", "one two");
-    trailers.set("x-after", "two ");
-    callback(null, "done", trailers);
-  },
+const { client } = await grpcPair(grpc, (call, callback) => {
+  const received = Object.entries(call.metadata.getMap()).filter(([key]) => key.startsWith("x-"));
+  console.log("the server received", JSON.stringify(Object.fromEntries(received)));
+  const trailers = new grpc.Metadata();
+  trailers.set("x-inner", "one two");
+  trailers.set("x-after", "two ");
+  callback(null, "done", trailers);
 });
-const port = await new Promise((resolve, reject) => {
-  const bound = (error, number) => (error ? reject(error) : resolve(number));
-  server.bindAsync("127.0.0.1:0", grpc.ServerCredentials.createInsecure(), bound);
-});
-
-const Client = grpc.makeGenericClientConstructor({ call: method }, "Echo");
-const client = new Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure());
 const metadata = new grpc.Metadata();
 for (const [key, value] of [["x-inner", "one two"], ["x-before", " two"], ["x-after", "two "], ["x-space", " "]]) {
   metadata.set(key, value);

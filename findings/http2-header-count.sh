@@ -16,27 +16,10 @@ program run.mjs <<'JS'
 import { once } from "node:events";
 import http2 from "node:http2";
 import grpc from "@grpc/grpc-js";
+import { grpcPair } from "./common.mjs";
 
-const bytes = (value) => Buffer.from(value);
-const method = {
-  path: "/finding.Echo/Call",
-  requestStream: false,
-  responseStream: false,
-  requestSerialize: bytes,
-  requestDeserialize: String,
-  responseSerialize: bytes,
-  responseDeserialize: String,
-};
 let calls = 0;
-const server = new grpc.Server();
-server.addService({ call: method }, { call: (call, callback) => callback(null, `call ${++calls}`) });
-const port = await new Promise((resolve, reject) => {
-  const bound = (error, number) => (error ? reject(error) : resolve(number));
-  server.bindAsync("127.0.0.1:0", grpc.ServerCredentials.createInsecure(), bound);
-});
-const Client = grpc.makeGenericClientConstructor({ call: method }, "Echo");
-const client = new Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure());
-
+const { port, client } = await grpcPair(grpc, (call, callback) => callback(null, `call ${++calls}`));
 const session = http2.connect(`http://127.0.0.1:${port}`);
 const [settings] = await once(session, "remoteSettings");
 console.log("announced limit of bytes:", settings.maxHeaderListSize);
