@@ -53,14 +53,17 @@ function runChecks(
  *
  * @param isMainLoopStalled returns true if the main loop exited or missed its heartbeat.
  * @param isStopping returns true if the node is shutting down and accepts no new traffic.
+ * @param isStandby true if the node has no peers because it is a standby.
  */
-export function createReadiness(isMainLoopStalled: () => boolean, isStopping: () => boolean) {
+export function createReadiness(isMainLoopStalled: () => boolean, isStopping: () => boolean, isStandby: boolean) {
+  const dormantReason = isStandby
+    ? "the node is a standby, which has no peers"
+    : "the node is dormant: it has no peers";
   return (snapshot: HealthSnapshot): Checks => ({
     stopping: () => (isStopping() ? "the node is shutting down" : undefined),
     boot: () => (snapshot.boot?.complete === true ? undefined : "the node is still booting"),
     // A node that forms its network alone has no peers, but accepts transactions and is ready.
-    dormant: () =>
-      snapshot.dormant === true && snapshot.accepting !== true ? "the node is dormant: it has no peers" : undefined,
+    dormant: () => (snapshot.dormant === true && snapshot.accepting !== true ? dormantReason : undefined),
     database: () => (snapshot.mempoolSize === undefined ? "the database does not respond" : undefined),
     chain: () => (snapshot.subsystems?.chain?.status === SubsystemStatus.READY ? undefined : "the chain is not ready"),
     main_loop: () => (isMainLoopStalled() ? "the main loop is dead" : undefined),

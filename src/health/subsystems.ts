@@ -82,8 +82,8 @@ export interface SubsystemChange {
   readonly port?: number;
   readonly requestedPort?: number;
   readonly enabled?: boolean;
-  /** Error to record; stays in the state until the next error. */
-  readonly error?: { readonly message: string; readonly source?: string };
+  /** Error to record; null if its cause is gone. A new status READY or SKIPPED clears the error as well. */
+  readonly error?: { readonly message: string; readonly source?: string } | null;
   /** Details to merge into the present ones, field by field. A new status clears the details. */
   readonly extra?: SubsystemExtra;
 }
@@ -99,6 +99,9 @@ export interface SubsystemState {
   readonly enabled: boolean;
   readonly extra: SubsystemExtra | undefined;
 }
+
+/** Statuses that mean that the cause of an earlier error is gone. */
+const statusesWithoutError: ReadonlySet<SubsystemStatus> = new Set([SubsystemStatus.READY, SubsystemStatus.SKIPPED]);
 
 const initialState: SubsystemState = makeImmutable({
   status: SubsystemStatus.PENDING,
@@ -140,6 +143,7 @@ export function createSubsystems(
       const before = states[name];
       const { status = before.status, port, requestedPort, enabled, error, extra } = change;
       const hasNewStatus = status !== before.status;
+      const isOver = error === null || (hasNewStatus && statusesWithoutError.has(status));
       const after: SubsystemState = makeImmutable({
         ...before,
         status,
@@ -147,7 +151,11 @@ export function createSubsystems(
         port: port ?? before.port,
         requestedPort: requestedPort ?? before.requestedPort,
         enabled: enabled ?? before.enabled,
-        lastError: error === undefined ? before.lastError : { atMs: BigInt(nowMs()), source: undefined, ...error },
+        lastError: error
+          ? { atMs: BigInt(nowMs()), source: undefined, ...error }
+          : isOver
+            ? undefined
+            : before.lastError,
         extra: mergeExtra(hasNewStatus ? undefined : before.extra, extra),
       });
       if (isSame(before, after)) {

@@ -134,8 +134,11 @@ export const nodeMetrics: readonly Metric<Sources & ScrapeErrors>[] = [
   gauges("gatehouse_subsystem_enabled", "1 if the subsystem is enabled.", ["subsystem"], ({ health }) =>
     mapValues(health.subsystems, ({ enabled }) => Number(enabled)),
   ),
-  gauges("gatehouse_subsystem_last_error_seconds", "Time of the subsystem's last error.", ["subsystem"], ({ health }) =>
-    mapValues(health.subsystems, ({ lastError }) => timeOf(lastError)),
+  gauges(
+    "gatehouse_subsystem_last_error_seconds",
+    "Time of the subsystem's last error, until its cause is gone.",
+    ["subsystem"],
+    ({ health }) => mapValues(health.subsystems, ({ lastError }) => timeOf(lastError)),
   ),
   gauges("gatehouse_port", "Ports by subsystem: requested and actual.", ["subsystem", "kind"], ({ health }) =>
     mapValues(health.ports, ({ requested = 0, actual = 0 }) => ({ requested, actual })),

@@ -62,7 +62,7 @@ export type Booted = Awaited<ReturnType<typeof bootNode>>;
  */
 export async function bootNode(
   core: NodeCore,
-  { run, runOptional, showElsewhere, unlessStopped }: BootSteps,
+  { run, runOptional, unlessStopped }: BootSteps,
   { acquiredLease, replacedAtMs }: Succession,
 ) {
   const { addresses, bus, config, corruption, lifecycle, log, logLines, memory, onShutdown } = core;
@@ -162,13 +162,9 @@ export async function bootNode(
     await workers?.serve(key);
     drainFirst();
   });
-  const whyNoMetrics = metrics === undefined ? "--metrics-enabled is not set." : undefined;
-  await runOptional("metrics", () => openMetricsPort(core, metrics!), whyNoMetrics);
-  showElsewhere("signaling");
-  const whyNoMcp = config.mcpEnabled ? undefined : "--mcp-enabled is not set.";
-  await runOptional("mcp", () => openMcpPort(core, { services, edge }), whyNoMcp);
-  const whyNoNotary = config.tlsnotaryEnabled ? undefined : "TLSNOTARY_ENABLED is not true.";
-  await runOptional("tlsnotary", () => attestation.start(), whyNoNotary);
+  await runOptional("metrics", () => openMetricsPort(core, metrics!));
+  await runOptional("mcp", () => openMcpPort(core, { services, edge }));
+  await runOptional("tlsnotary", () => attestation.start());
   const omniPort = await run("omni", async () => {
     const snapshot = createNodeSnapshotService(database.read, { snapshotStore: snapshots.snapshotStore, mayFollow });
     const internal = [
@@ -185,7 +181,6 @@ export async function bootNode(
   });
   // The network updates the state of this subsystem once its main loop runs.
   await runOptional("dtr", () => undefined);
-  showElsewhere("l2ps");
   const { whyUnknown, checkClock } = network;
   startBlockProduction(core, {
     ...{ genesis, chain, syncStatus, heads, chainHealth, key, whyUnknown, checkClock, whyStopped: forks.whyStopped },

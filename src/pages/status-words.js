@@ -26,7 +26,7 @@ function reasonsOf({ status, subsystems, main_loop: loop, mempool_size: pending,
   const failed = Object.entries(subsystems)
     .filter(([, state]) => state.status === "failed")
     .map(([name, state]) => `${name}: ${state.lastError?.message ?? "failed"}`);
-  if (status === "dormant") return ["The node knows no peers. It wakes when one is verified or added.", ...failed];
+  if (status === "dormant") return [subsystems.main_loop.extra?.reason ?? "The node has no peers.", ...failed];
   const reasons = status === "failing" || status === "degraded" ? failed : [];
   if (status === "failing" && loop.exited) reasons.push(`The main loop has exited: ${loop.exit_reason}`);
   else if (status === "failing" && reasons.length === 0 && pending !== null)

@@ -3,6 +3,8 @@ import { createClient } from "@connectrpc/connect";
 import test, { type ExecutionContext } from "ava";
 import { execFileSync } from "node:child_process";
 import { closeSync, open, openSync } from "node:fs";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
@@ -77,7 +79,9 @@ test("degraded: another subsystem failed", async (t) => {
   t.is(body.status, "degraded");
   t.like(body.subsystems.metrics, { status: "failed", lastError: { message: "no disk", source: "test" } });
   subsystems.set("metrics", { status: SubsystemStatus.READY });
-  t.is((await health(port)).body.status, "ok");
+  const recovered = (await health(port)).body;
+  t.is(recovered.status, "ok");
+  t.is(recovered.subsystems.metrics?.lastError, null);
 });
 
 test("dormant: booted without peers", async (t) => {
@@ -134,7 +138,7 @@ test("failing: another process reports that the chain failed, and no transaction
   await report(SubsystemStatus.FAILED, "no quorum");
   t.like((await health(port)).body, { status: "failing", accepting: false });
   await report(SubsystemStatus.READY);
-  t.like((await health(port)).body, { status: "ok", accepting: true });
+  t.like((await health(port)).body, { status: "ok", accepting: true, subsystems: { chain: { lastError: null } } });
 });
 
 test("failing: the chain does not match its hash, even on a dormant node", async (t) => {
@@ -187,6 +191,27 @@ test("stopping: reports the main loop equally in subsystem and heartbeat", async
     status: SubsystemStatus.SKIPPED,
     extra: { reason: "The node is shutting down." },
   });
+});
+
+test("stopping: alive, but not ready, as long as it finishes requests", async (t) => {
+  const { port, mainLoop, stop } = await startMember(t);
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "health.getLiveness" });
+  const socket = connect(port, "127.0.0.1");
+  t.teardown(() => socket.destroy());
+  let received = "";
+  socket.setEncoding("utf8").on("data", (text: string) => (received += text));
+  await once(socket, "connect");
+  // A request in progress keeps its connection open.
+  socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 9)}`);
+  await ask(port, "/livez");
+  const stopped = stop();
+  await until(() => mainLoop.heartbeat().exited);
+  socket.write(
+    `${body.slice(9)}${["/livez", "/readyz", "/health"].map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join("")}`,
+  );
+  await stopped;
+  t.deepEqual(received.match(/(?<=HTTP\/1\.1 )\d+/g), ["200", "200", "503", "200"]);
+  t.regex(received, /"stopping","status":"failing"/);
 });
 
 test("waking: a complete boot stays complete", async (t) => {

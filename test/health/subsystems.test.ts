@@ -35,15 +35,25 @@ test("changes since only with the status", (t) => {
   t.like(subsystems.get("rpc"), { sinceMs: 2000n, port: 5, lastError: { atMs: 2000n, message: "gone" } });
 });
 
-test("clears the reason with its status, and retains the last error", (t) => {
+test("clears the reason with its status, and the error once its cause is gone", (t) => {
   const { subsystems } = setUp();
   subsystems.set("mcp", { status: SubsystemStatus.SKIPPED, extra: { reason: "dormant" } });
   subsystems.set("mcp", { requestedPort: 3001 });
   t.deepEqual(subsystems.get("mcp").extra, { reason: "dormant" });
   subsystems.set("mcp", { status: SubsystemStatus.FAILED, error: { message: "boom", source: "mcp" } });
-  subsystems.set("mcp", { status: SubsystemStatus.READY });
+  subsystems.set("mcp", { status: SubsystemStatus.RUNNING });
   t.is(subsystems.get("mcp").extra, undefined);
   t.is(subsystems.get("mcp").lastError?.message, "boom");
+  for (const status of [SubsystemStatus.READY, SubsystemStatus.SKIPPED]) {
+    subsystems.set("mcp", { status: SubsystemStatus.FAILED, error: { message: "boom" } });
+    subsystems.set("mcp", { status });
+    t.is(subsystems.get("mcp").lastError, undefined);
+  }
+  subsystems.set("mcp", { error: { message: "a part" } });
+  subsystems.set("mcp", { port: 5 });
+  t.is(subsystems.get("mcp").lastError?.message, "a part");
+  subsystems.set("mcp", { error: null });
+  t.is(subsystems.get("mcp").lastError, undefined);
 });
 
 test("ignores a change without effect", (t) => {

@@ -7,9 +7,11 @@ function setUp(t: Teardown, tasks: readonly LoopTask[] = []) {
   const errors: string[] = [];
   const changes: (string | undefined)[] = [];
   const clock = { nowMs: 1_000 };
+  let ticks = 0n;
   const loop = createMainLoop({
     ...{ intervalMs: 10, tickDeadlineMs: 30, tasks, nowMs: () => clock.nowMs },
     onTaskError: (task, error) => errors.push(`${task}: ${String(error)}`),
+    onTick: () => ticks++,
     onLivenessChange: (death) => changes.push(death),
   });
   t.teardown(() => loop.stop("the test is over"));
@@ -17,12 +19,12 @@ function setUp(t: Teardown, tasks: readonly LoopTask[] = []) {
     const before = loop.heartbeat().iterationsTotal;
     await until(() => loop.heartbeat().iterationsTotal >= before + times);
   };
-  return { loop, errors, changes, clock, untilTicked };
+  return { loop, errors, changes, clock, untilTicked, ticks: () => ticks };
 }
 
 test("a task that throws or hangs is reported or not started twice, and stops neither the others nor the loop", async (t) => {
   let [hanging, runs] = [0, 0];
-  const { loop, errors, untilTicked } = setUp(t, [
+  const { loop, errors, ticks, untilTicked } = setUp(t, [
     { name: "bad", run: () => Promise.reject(new Error("boom")) },
     {
       name: "worse",
@@ -41,6 +43,7 @@ test("a task that throws or hangs is reported or not started twice, and stops ne
   ]);
   loop.start();
   await untilTicked(3n);
+  t.is(ticks(), loop.heartbeat().iterationsTotal);
   t.true(runs >= 3);
   t.is(hanging, 1);
   t.true(errors.includes("bad: Error: boom"));

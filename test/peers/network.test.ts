@@ -143,6 +143,7 @@ test("a failing task is counted and reported, and stops nothing else", async (t)
   t.like(failing, { status: "ready", lastError: { source: "address book" } });
   t.regex(failing.lastError!.message, /^Task address book: /);
   await database.schema.renameTable("peers_elsewhere", "peers");
+  await until(async () => (await loop()).lastError === null, "the error ends with its cause");
   await untilPolled(node, 2);
   // The peer that could not be stored before is stored now.
   await until(async () => ((await database("peers").select("endpoint")) as unknown[]).length === 1);

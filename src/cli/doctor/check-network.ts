@@ -238,8 +238,15 @@ async function requestPeer({ connection: { string: url } }: PeerBody, publicKey:
   }
 }
 
-function describePeers({ genesis }: NetworkDeps, peers: readonly PeerBody[], views: readonly PeerView[]): DoctorCheck {
+function describePeers(
+  { config, genesis }: NetworkDeps,
+  peers: readonly PeerBody[],
+  views: readonly PeerView[],
+): DoctorCheck {
   const { ok, warn, fail } = resultsOf("peers");
+  if (peers.length === 0 && config.role === "standby") {
+    return ok("A standby has no peers until it takes over as the writer.");
+  }
   if (peers.length === 0) {
     return genesis?.isAuthority === true
       ? warn("The node knows no peers: no other node has its blocks.", "Let other nodes join: gatehouse join URL.")

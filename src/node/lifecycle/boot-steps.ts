@@ -1,6 +1,6 @@
 /** Steps of a boot as `/health` counts them. A dormant node defers some of them until it wakes. */
-import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
-import type { SubsystemName } from "../../health/subsystems.js";
+import type { Config } from "../../config/config.js";
+import { type SubsystemName, subsystemNames } from "../../health/subsystems.js";
 import type { NodeCore } from "./core.js";
 
 interface StepRules {
@@ -8,7 +8,7 @@ interface StepRules {
   readonly waits?: true;
   /** True if the boot continues after an error of the step. */
   readonly mayFail?: true;
-  /** True if another process does the work of the step. */
+  /** True if another process does the work of the step, and reports it to the control service. */
   readonly isElsewhere?: true;
 }
 
@@ -22,7 +22,7 @@ export const bootSteps = {
   control: {},
   rpc: {},
   metrics: { mayFail: true },
-  signaling: { waits: true, isElsewhere: true },
+  signaling: { isElsewhere: true },
   mcp: { waits: true, mayFail: true },
   tlsnotary: { waits: true, mayFail: true },
   omni: {},
@@ -34,16 +34,40 @@ export const bootSteps = {
 type StepName = keyof typeof bootSteps;
 type OptionalName = StepName & SubsystemName;
 
-const dormant = "The node is dormant: it has no peers.";
 const reportedElsewhere = "Another process runs it, and has not reported it to the control service yet.";
+
+/** Returns the reason why a node with this configuration never runs a step; undefined for other steps. */
+function whyDisabled(name: OptionalName, config: BootConfig): string | undefined {
+  const { isElsewhere }: StepRules = bootSteps[name];
+  if (isElsewhere) {
+    return reportedElsewhere;
+  }
+  const reasons: Partial<Record<OptionalName, string | false>> = {
+    metrics: !config.metricsEnabled && "--metrics-enabled is not set.",
+    mcp: !config.mcpEnabled && "--mcp-enabled is not set.",
+    tlsnotary: !config.tlsnotaryEnabled && "TLSNOTARY_ENABLED is not true.",
+  };
+  return reasons[name] || undefined;
+}
+
+/** Returns the reason why a node without peers defers a step. */
+function whyDeferred({ role }: BootConfig): string {
+  return role === "standby"
+    ? "The node is a standby, which has no peers: it runs this once it takes over as the writer."
+    : "The node is dormant: it has no peers. It wakes when one is verified or added.";
+}
+
+type BootConfig = Pick<Config, "mcpEnabled" | "metricsEnabled" | "role" | "tlsnotaryEnabled">;
 
 export type BootSteps = ReturnType<typeof createBootSteps>;
 
+/** Creates the steps. Those that the configuration disables are skipped at once, before the boot reaches them. */
 export function createBootSteps({
+  config,
   lifecycle: { isDormant, signal },
   progress,
   subsystems,
-}: Pick<NodeCore, "lifecycle" | "progress" | "subsystems">) {
+}: Pick<NodeCore, "lifecycle" | "progress" | "subsystems"> & { readonly config: BootConfig }) {
   const deferred: (() => unknown)[] = [];
   const stopped = new Promise<never>((_, reject) =>
     signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true }),
@@ -67,18 +91,22 @@ export function createBootSteps({
     return await unlessStopped(progress.runStep(name, work));
   }
 
-  function skip(name: SubsystemName, reason: string): void {
-    subsystems.set(name, { enabled: false });
-    progress.skip(name, reason);
+  for (const name of subsystemNames) {
+    const reason = whyDisabled(name, config);
+    if (reason !== undefined) {
+      subsystems.set(name, { enabled: false });
+      progress.skip(name, reason);
+    }
   }
 
-  /** Runs a step that provides no values: now, when the node wakes, or not at all for a given reason. */
-  async function runOptional(name: OptionalName, work: () => unknown, whyDisabled?: string): Promise<void> {
+  /** Runs a step that provides no values: now, when the node wakes, or not at all if the configuration disables it. */
+  async function runOptional(name: OptionalName, work: () => unknown): Promise<void> {
     const { waits, mayFail }: StepRules = bootSteps[name];
-    if (whyDisabled !== undefined) {
-      skip(name, whyDisabled);
-    } else if (waits && isDormant()) {
-      progress.skip(name, dormant);
+    if (whyDisabled(name, config) !== undefined) {
+      return;
+    }
+    if (waits && isDormant()) {
+      progress.skip(name, whyDeferred(config));
       // The boot is over by then, so an error of the step can no longer end it.
       deferred.push(() => progress.runStep(name, work).catch(() => undefined));
     } else {
@@ -90,21 +118,6 @@ export function createBootSteps({
     }
   }
 
-  /** Shows a step of another process as skipped, with the reason. */
-  function showElsewhere(name: OptionalName): void {
-    const { waits }: StepRules = bootSteps[name];
-    if (!waits || !isDormant()) {
-      skip(name, reportedElsewhere);
-      return;
-    }
-    skip(name, dormant);
-    deferred.push(() => {
-      if (subsystems.get(name).status === SubsystemStatus.SKIPPED) {
-        subsystems.set(name, { extra: { reason: reportedElsewhere } });
-      }
-    });
-  }
-
   /** Runs the deferred steps in their order, unless the node stops. */
   async function runDeferred(): Promise<void> {
     for (const step of deferred.splice(0)) {
@@ -114,5 +127,5 @@ export function createBootSteps({
     }
   }
 
-  return { run, runOptional, showElsewhere, unlessStopped, runDeferred };
+  return { run, runOptional, unlessStopped, runDeferred };
 }

@@ -1,6 +1,6 @@
 /** Waits for a database that is unavailable or locked while a node starts, up to a limit. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { databaseErrorKindOf } from "../../base/errors/database-error-kind.js";
+import { databaseErrorKindOf, publicReasonOf } from "../../base/errors/database-error-kind.js";
 import { StartError } from "../../base/errors/start-error.js";
 import { explainError } from "../../db/open.js";
 import type { NodeCore } from "./core.js";
@@ -57,7 +57,8 @@ export async function untilDatabaseResponds<T>(
         const maxWaitS = Math.ceil(leftMs / 1_000);
         log.warn({ subsystem: "chain" }, `${message} The start waits for it, for up to ${maxWaitS} s`);
         // `/health` is public, so only the log says where the database is.
-        const problem = `The database is ${databaseErrorKindOf(error)}; the start waits for it.`;
+        const cause = `${databaseErrorKindOf(error)} (${publicReasonOf(error)})`;
+        const problem = `The database is ${cause}; the start waits for it.`;
         subsystems.set("chain", { error: { message: problem, source: "boot" } });
       }
       await sleep(Math.min(pauseMs, leftMs), undefined, { signal });

@@ -15,13 +15,18 @@ const logEveryMs = 10_000;
 export type TaskErrors = MainLoopDeps["onTaskError"];
 
 /**
- * Creates the function that counts, logs and shows the error of a task. The function ignores a busy database, because
- * the task soon runs again.
+ * Creates the functions that count, log and show errors of tasks. An error is shown until a tick passes without one. A
+ * busy database is ignored, because the task soon runs again.
  */
-export function createTaskErrors({ subsystems, log }: Pick<NodeCore, "log" | "subsystems">): TaskErrors {
+export function createTaskErrors({
+  subsystems,
+  log,
+}: Pick<NodeCore, "log" | "subsystems">): Pick<MainLoopDeps, "onTaskError" | "onTick"> {
   let taskErrors = 0n;
+  let errorsAtTick = 0n;
   const throttles = new Map<string, ErrorThrottle>();
-  return (task, error) => {
+
+  function onTaskError(task: string, error: unknown): void {
     if (isDatabaseBusy(error)) {
       return;
     }
@@ -33,12 +38,22 @@ export function createTaskErrors({ subsystems, log }: Pick<NodeCore, "log" | "su
     throttle.failed(error);
     const message = `Task ${task}: ${errorMessage(error)}`;
     subsystems.set("main_loop", { error: { message, source: task }, extra: { taskErrors } });
-  };
+  }
+
+  function onTick(): void {
+    // The error of a failed loop is that of its exit or stall.
+    if (taskErrors === errorsAtTick && subsystems.get("main_loop").status === SubsystemStatus.READY) {
+      subsystems.set("main_loop", { error: null });
+    }
+    errorsAtTick = taskErrors;
+  }
+
+  return { onTaskError, onTick };
 }
 
 export function createNodeLoop(
   { config, subsystems, lifecycle }: Pick<NodeCore, "config" | "lifecycle" | "subsystems">,
-  deps: Pick<MainLoopDeps, "tasks" | "tickDeadlineMs" | "onTaskError">,
+  deps: Pick<MainLoopDeps, "tasks" | "tickDeadlineMs" | "onTaskError" | "onTick">,
 ): MainLoop {
   return createMainLoop({
     ...deps,

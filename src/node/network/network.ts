@@ -28,7 +28,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NetworkParts) {
   const authorities = genesis?.authorities ?? [];
   const isAuthority = authorities.includes(key.publicKey);
   const isWriter = core.config.role === "writer";
-  const onTaskError = createTaskErrors(core);
+  const { onTaskError, onTick } = createTaskErrors(core);
   /** True while an external consensus process reports that it is ready to supply blocks. */
   let isConsensusReady = false;
   core.bus.on("consensusReported", ({ isReady }) => {
@@ -65,6 +65,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NetworkParts) {
     ],
     tickDeadlineMs: 2 * peerDeadlineMs,
     onTaskError,
+    onTick,
   });
   const whyUnknown = await createProductionGuard(core, parts, book);
   const readiness = createReadiness(core, parts, {

@@ -35,13 +35,14 @@ function describeReads(problem: string): string {
 }
 
 export function createNodeHealth(
-  core: Pick<NodeCore, "lifecycle" | "processErrors" | "progress" | "subsystems">,
+  core: Pick<NodeCore, "config" | "lifecycle" | "processErrors" | "progress" | "subsystems">,
   chainHealth: SharedSubsystem,
 ) {
-  const { lifecycle, progress, subsystems, processErrors } = core;
+  const { config, lifecycle, progress, subsystems, processErrors } = core;
   let sources: HealthSources | undefined;
   let pendingCount: BoundedProbe | undefined;
-  const isMainLoopStalled = (): boolean => sources?.mainLoop.isStalled() ?? false;
+  // A node that stops ends its loop on purpose. A supervisor that saw a failure would cut the drain short.
+  const isMainLoopStalled = (): boolean => !lifecycle.isStopping() && (sources?.mainLoop.isStalled() ?? false);
   const takeSnapshot = createTakeSnapshot({
     version,
     versionName: codename,
@@ -58,7 +59,7 @@ export function createNodeHealth(
   return {
     takeSnapshot,
     feed: createHealthFeed(takeSnapshot),
-    readiness: createReadiness(isMainLoopStalled, lifecycle.isStopping),
+    readiness: createReadiness(isMainLoopStalled, lifecycle.isStopping, config.role === "standby"),
     isMainLoopStalled,
     /** Sets the sources. Before that, pending transactions cannot be counted, so the node counts as failing. */
     setSources(available: HealthSources): void {

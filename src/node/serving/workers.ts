@@ -184,6 +184,8 @@ export function createNodeWorkers(
         }
         if (problem !== undefined) {
           subsystems.set("rpc", { error: { message: problem, source: "rpc" } });
+        } else if (running === count) {
+          subsystems.set("rpc", { error: null });
         }
         show();
       },

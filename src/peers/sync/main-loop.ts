@@ -16,6 +16,8 @@ export interface MainLoopDeps {
   readonly tasks: readonly LoopTask[];
   readonly nowMs: () => number;
   readonly onTaskError: (task: string, error: unknown) => void;
+  /** Called at the end of each tick. */
+  readonly onTick: () => void;
   /** Called with a reason when the loop stalls or exits, and with undefined when it ticks again. */
   readonly onLivenessChange: (death: string | undefined) => void;
 }
@@ -24,7 +26,7 @@ export type MainLoop = ReturnType<typeof createMainLoop>;
 
 /** Creates the main loop. It does nothing until `start` is called. */
 export function createMainLoop(deps: MainLoopDeps) {
-  const { intervalMs, tickDeadlineMs, tasks, nowMs, onTaskError, onLivenessChange } = deps;
+  const { intervalMs, tickDeadlineMs, tasks, nowMs, onTaskError, onTick, onLivenessChange } = deps;
   const stalledAfterMs = Math.max(3 * intervalMs, 30_000);
   const running = new Set<LoopTask>();
   let iterations = 0n;
@@ -55,6 +57,7 @@ export function createMainLoop(deps: MainLoopDeps) {
     iterations++;
     lastTickMs = nowMs();
     reportLiveness();
+    onTick();
     if (exitReason === undefined) {
       watchdog?.refresh();
       nextTick = setTimeout(startTick, intervalMs);

@@ -6,7 +6,7 @@ import { StartAborted, StartError } from "../../../src/base/errors/start-error.j
 import { createCaller } from "../../helpers/process/caller.js";
 import { createForwarder, type Forwarder } from "../../helpers/wire/forwarder.js";
 import { freePort } from "../../helpers/nodes/free-port.js";
-import { healthShape } from "../../helpers/process/health-shape.js";
+import { type HealthBody, healthShape } from "../../helpers/process/health-shape.js";
 import { ask, askJson } from "../../helpers/wire/plain-client.js";
 import { sharedPostgres } from "../../helpers/databases/postgres-server.js";
 import { connectRpc, readFailure, rpcProtocols } from "../../helpers/wire/rpc-clients.js";
@@ -49,18 +49,28 @@ testPostgres(
     const health = await ask(port, "/health");
     t.is(health.status, 503);
     t.is(health.headers["x-node-dormant"], undefined);
-    const body = JSON.parse(health.text) as { boot: object; subsystems: object; ports: object };
+    const body = JSON.parse(health.text) as HealthBody;
     t.notThrows(() => healthShape.parse(body));
     t.like(body, {
       status: "failing",
       accepting: false,
       mempool_size: null,
       dormant: false,
-      boot: { complete: false, steps_ready: 0, steps_failed: 0, steps_skipped: 0, current: "database" },
+      boot: { complete: false, steps_ready: 0, steps_failed: 0, steps_skipped: 5, current: "database" },
       ports: { rpc: { requested: port, actual: port, drifted: false } },
       main_loop: { heartbeat_age_s: null, iterations_total: 0, exited: false, exit_reason: null },
     });
-    t.like(body.subsystems, { chain: { status: "pending" }, rpc: { status: "pending", port } });
+    t.like(body.subsystems, {
+      chain: { status: "pending", enabled: true },
+      rpc: { status: "pending", port, enabled: true },
+      metrics: { status: "skipped", enabled: false, extra: { reason: "--metrics-enabled is not set." } },
+      signaling: { status: "skipped", enabled: false },
+      mcp: { status: "skipped", enabled: false },
+      tlsnotary: { status: "skipped", enabled: false },
+      l2ps: { status: "skipped", enabled: false },
+      main_loop: { status: "pending", enabled: true },
+    });
+    t.regex(body.subsystems.chain!.lastError!.message, /^The database is unavailable \(.+\); the start waits/);
 
     const slim = await ask(port, "/health/subsystems");
     t.is(slim.status, 200);
@@ -80,7 +90,12 @@ testPostgres(
     t.is(started.port, port);
     t.is((await ask(port, "/info")).status, 200);
     t.is((await ask(port, "/genesis")).status, 200);
-    t.like(await askJson(port, "/health"), { boot: { complete: true, current: null }, mempool_size: 0 });
+    const after = {
+      boot: { complete: true, current: null },
+      mempool_size: 0,
+      subsystems: { chain: { lastError: null } },
+    };
+    t.like(await askJson(port, "/health"), after);
   },
 );
 

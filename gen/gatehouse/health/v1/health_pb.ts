@@ -427,7 +427,7 @@ export type Subsystem = Message<"gatehouse.health.v1.Subsystem"> & {
   requestedPort?: number | undefined;
 
   /**
-   * Last error; unset if there was none.
+   * Last error, until its cause is gone; unset if there is none.
    *
    * @generated from field: optional gatehouse.health.v1.ErrorEvent last_error = 5;
    */
@@ -1030,7 +1030,8 @@ export const HealthService: GenService<{
   },
   /**
    * Returns whether the process should keep running. This check never queries
-   * the database, so that a database outage does not restart every node.
+   * the database, so that a database outage does not restart every node. A node
+   * that shuts down is alive until its process ends.
    *
    * Plain HTTP: 200 when ok, 503 when failing. Errors: INVALID_REQUEST for an
    * unknown name in exclude.
@@ -1044,8 +1045,9 @@ export const HealthService: GenService<{
   },
   /**
    * Returns whether the node should receive traffic. The node is ready if it
-   * has booted, is not dormant, is synced, reaches its database, and is not
-   * shutting down.
+   * has booted, is synced, reaches its database, and is not shutting down. A
+   * dormant node is ready only if it accepts transactions, as a sole authority
+   * does.
    *
    * Plain HTTP: 200 when ok, 503 when failing. Errors: INVALID_REQUEST for an
    * unknown name in exclude.
