@@ -5,7 +5,7 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import express, { type ErrorRequestHandler, type Request, type RequestHandler } from "express";
 import type { IncomingMessage } from "node:http";
-import type { Handler } from "../rpc/exchange/exchange.js";
+import { type Handler, startWithSlash } from "../rpc/exchange/exchange.js";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
 import type { Application, ApplicationDeps } from "../rpc/server/rpc-server.js";
 import { connectRoutes } from "../rpc/connect/routes.js";
@@ -86,9 +86,8 @@ function isPathError(error: unknown): boolean {
 function normalizeForExpress(url: string): string {
   const mark = url.indexOf("?");
   const path = mark < 0 ? url : url.slice(0, mark);
-  return /[%#]/.test(path)
-    ? path.replaceAll("#", "%23").replace(unreserved, decodeURIComponent) + url.slice(path.length)
-    : url;
+  const normalized = /[%#]/.test(path) ? path.replaceAll("#", "%23").replace(unreserved, decodeURIComponent) : path;
+  return startWithSlash(normalized) + url.slice(path.length);
 }
 
 /** Percent-encoded unreserved characters: letters, digits, `-`, `.`, `_` and `~`. */

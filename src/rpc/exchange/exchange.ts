@@ -24,7 +24,7 @@ export interface HttpResponse extends HttpResponseBody {
 export abstract class Exchange implements Arrival {
   abstract readonly isHttp2: boolean;
   abstract readonly method: string;
-  /** Path as sent, without origin and query. */
+  /** Path as sent, without origin and query. Starts with one slash. */
   readonly path: string;
   /** Query as sent, without the question mark. */
   readonly query: string;
@@ -48,7 +48,7 @@ export abstract class Exchange implements Arrival {
   ) {
     const mark = url.indexOf("?");
     const path = mark < 0 ? url : url.slice(0, mark);
-    this.path = path.startsWith("/") ? path : `/${path}`;
+    this.path = startWithSlash(path);
     this.query = mark < 0 ? "" : url.slice(mark + 1);
   }
 
@@ -165,6 +165,14 @@ export abstract class Exchange implements Arrival {
       this.closeListeners.push(listener);
     }
   }
+}
+
+/**
+ * Returns the path with one slash at its start. Proxies that join a base path `/` and a path send several, and no route
+ * starts with an empty segment.
+ */
+export function startWithSlash(path: string): string {
+  return path.startsWith("/") && path[1] !== "/" ? path : path.replace(/^\/*/, "/");
 }
 
 /** Handles an exchange; returns false to leave the exchange to another handler. */

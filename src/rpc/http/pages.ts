@@ -9,6 +9,7 @@ import { corsHeaders } from "../exchange/responses.js";
 import { checkIfMatch, matchesIfNoneMatch } from "../exchange/caching.js";
 import type { HttpResponse, Exchange } from "../exchange/exchange.js";
 import { type Coding, codingFor } from "./negotiation.js";
+import { RouteTable } from "./route-table.js";
 
 export interface StaticPage {
   readonly contentType: string;
@@ -41,30 +42,42 @@ const compress: Readonly<Record<Exclude<Coding, "identity">, (content: Buffer) =
 };
 
 export function createPageServer(pages: Pages) {
-  const byPath = new Map(Object.entries(pages));
-  const loaded = new Map<string, { readonly revision: number | undefined; readonly represent: Promise<Represent> }>();
+  const table = new RouteTable<StaticPage>();
+  for (const [path, page] of Object.entries(pages)) {
+    table.add("GET", path, "a document", page);
+  }
+  const find = (path: string): StaticPage | undefined => table.find(path)?.endpoints.get("GET");
+  const loaded = new Map<
+    StaticPage,
+    { readonly revision: number | undefined; readonly represent: Promise<Represent> }
+  >();
 
   /** Loads the content once for each revision. Concurrent requests wait for it; after an error, the next loads again. */
-  function load(path: string, page: StaticPage): Promise<Represent> {
+  function load(page: StaticPage): Promise<Represent> {
     const revision = page.revision?.();
-    const last = loaded.get(path);
+    const last = loaded.get(page);
     if (last !== undefined && last.revision === revision) {
       return last.represent;
     }
     const represent = (async () => createRepresentations(Buffer.from((await page.load()) as string)))();
     const current = { revision, represent };
-    loaded.set(path, current);
-    represent.catch(() => loaded.get(path) === current && loaded.delete(path));
+    loaded.set(page, current);
+    represent.catch(() => loaded.get(page) === current && loaded.delete(page));
     return represent;
   }
 
   return {
-    paths: [...byPath.keys()],
-    has: (path: string): boolean => byPath.has(path),
+    paths: Object.keys(pages),
+    has: (path: string): boolean => find(path) !== undefined,
     async respond(request: Pick<Exchange, "path" | "header">, headers: readonly string[]): Promise<HttpResponse> {
-      const page = byPath.get(request.path)!;
+      const page = find(request.path)!;
+      if (request.path.endsWith("/") && page.contentType.startsWith("text/html")) {
+        // The links of a page are relative, and would name paths below it.
+        const name = request.path.slice(0, -1).replace(/^.*\//, "");
+        return { status: 308, headers: ["Location", `../${name}`, ...corsHeaders, ...headers] };
+      }
       const coding = codingFor(request.header("accept-encoding"));
-      const { body, etag } = await (await load(request.path, page))(coding);
+      const { body, etag } = await (await load(page))(coding);
       const validators = ["ETag", etag, "Cache-Control", "no-cache", "Vary", "Accept-Encoding"];
       checkIfMatch(request, etag);
       if (matchesIfNoneMatch(etag, request.header("if-none-match"))) {
