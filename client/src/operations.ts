@@ -191,6 +191,11 @@ function toAccess(access: Access): MessageInitShape<typeof AccessControlSchema> 
     blacklisted = [],
     groups = {},
   }: AccessRule = typeof access === "string" ? { mode: access } : access;
+  // A property of this name is the prototype in an object literal and in decoded messages, which lose the group.
+  const prototype = Object.getPrototypeOf(groups) as object | null;
+  if (Object.hasOwn(groups, "__proto__") || (prototype !== null && Object.getPrototypeOf(prototype) !== null)) {
+    throw new TypeError("A group of an access rule must not be named __proto__.");
+  }
   return {
     mode: modes[mode],
     allowed: [...allowed],

@@ -75,9 +75,9 @@ export async function* watchEvents(
   for (let waitMs = firstWaitMs; ; waitMs = Math.min(maxWaitMs, 2 * waitMs)) {
     let lostReason = "it ended the stream";
     try {
-      const url = nodeUrl(node, `/events?${parameters.toString()}`);
+      const url = nodeUrl(node);
       const headers = { ...(await headersOf()), Accept: "application/jsonl" };
-      const response = await send(url, { headers, idleMs });
+      const response = await send(url, `/events?${parameters.toString()}`, { headers, idleMs });
       if (response.statusCode !== 200) {
         const body = await collect(response, maxLineBytes);
         throw new RejectedError(response.statusCode!, body?.toString("utf8") ?? "");

@@ -38,9 +38,9 @@ export interface NodeResponse {
  * node.
  */
 export async function requestNode(node: string, path: string, request: NodeRequest = {}): Promise<NodeResponse> {
-  const url = nodeUrl(node, path);
+  const url = nodeUrl(node);
   try {
-    const response = await send(url, { ...request, signal: AbortSignal.timeout(timeouts.totalMs) });
+    const response = await send(url, path, { ...request, signal: AbortSignal.timeout(timeouts.totalMs) });
     const text = (await collect(response, maxResponseBytes))?.toString("utf8");
     if (text === undefined) {
       throw new Error(`its response is larger than ${maxResponseBytes} bytes`);
@@ -52,9 +52,9 @@ export async function requestNode(node: string, path: string, request: NodeReque
   }
 }
 
-/** Returns the URL of a path on the node. Throws InputError if `node` is not an HTTP URL. */
-export function nodeUrl(node: string, path: string): URL {
-  const url = URL.canParse(path, node) ? new URL(path, node) : undefined;
+/** Returns the URL of the node. Throws InputError if `node` is not an HTTP URL. */
+export function nodeUrl(node: string): URL {
+  const url = URL.canParse(node) ? new URL(node) : undefined;
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {
     throw new InputError(`--node must be a URL such as ${defaultNode}, not "${node}".`);
   }
@@ -137,16 +137,18 @@ function readError(text: string): { readonly error?: string; readonly errorCode?
 }
 
 /**
- * Sends a request. Resolves with the head of every response; its status may be an error. Throws Error if no response
+ * Sends a request for a path, as it is: a URL would resolve the segments `.` and `..`, which are names of fields.
+ * Resolves with the head of every response; its status may be an error. Throws Error if no response
  * arrives. No other end leaves the promise pending.
  */
 export async function send(
   url: URL,
+  path: string,
   { body, headers, acceptsAnyCertificate = false, idleMs = timeouts.idleMs, signal }: NodeRequest & SendOptions = {},
 ): Promise<IncomingMessage> {
   const content = body === undefined ? undefined : JSON.stringify(body);
   const options = {
-    ...{ agent: false, timeout: idleMs, rejectUnauthorized: !acceptsAnyCertificate, signal },
+    ...{ path, agent: false, timeout: idleMs, rejectUnauthorized: !acceptsAnyCertificate, signal },
     method: content === undefined ? "GET" : "POST",
     headers: {
       ...headers,

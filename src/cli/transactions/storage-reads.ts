@@ -12,6 +12,7 @@ import {
   type ReadFlags,
   type VerifyFlags,
 } from "../usage/flags.js";
+import { ExitError } from "../usage/errors.js";
 import { readAs } from "./caller.js";
 import { changesHeading } from "./tx.js";
 
@@ -75,7 +76,7 @@ function rejectVerify(): never {
 async function readProgram(flags: ReadFlags & VerifyFlags, storageAddress: string, field?: string): Promise<string> {
   if (!isVerifying(flags)) {
     const path = `/storage-program/${encodeURIComponent(storageAddress)}`;
-    return await readAs(flags, field === undefined ? `${path}/all` : `${path}/field/${encodeURIComponent(field)}`);
+    return field === undefined ? await readAs(flags, `${path}/all`) : await readField(flags, path, field);
   }
   const [{ readProved }, { StorageService }] = await Promise.all([
     import("./proved-reads.js"),
@@ -85,6 +86,18 @@ async function readProgram(flags: ReadFlags & VerifyFlags, storageAddress: strin
   return field === undefined
     ? await readProved(flags, getProgramData, { storageAddress })
     : await readProved(flags, getField, { storageAddress, field });
+}
+
+/** Reads a field. Throws ExitError with code 1 if the response is about another one, since a proxy changed the path. */
+async function readField(flags: ReadFlags, path: string, field: string): Promise<string> {
+  const text = await readAs(flags, `${path}/field/${encodeURIComponent(field)}`);
+  const { field: found } = JSON.parse(text) as { readonly field?: unknown };
+  if (found !== field) {
+    throw new ExitError(
+      `The response is not about the field ${JSON.stringify(field)}: a proxy before the node changes paths. Give the address of the node itself with --node.`,
+    );
+  }
+  return text;
 }
 
 /** Returns a member of the response unparsed, so that numbers retain all digits. */

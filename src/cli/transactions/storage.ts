@@ -187,6 +187,14 @@ function readAccess(flags: AccessFlags): Operations.AccessRule | undefined {
     const members = keys.split(",").filter((member) => member !== "");
     return [name, { members, permissions: permissions.split(",") as Operations.AccessGroup["permissions"] }] as const;
   });
+  const names = groups.map(([name]) => name);
+  const repeated = names.find((name, i) => names.indexOf(name) !== i);
+  if (repeated !== undefined) {
+    throw new InputError(`--group names "${repeated}" twice; list all keys of a group in one.`);
+  }
+  if (names.includes("__proto__")) {
+    throw new InputError("A group must not be named __proto__; choose another name.");
+  }
   return { mode, allowed, blacklisted, groups: Object.fromEntries(groups) };
 }
 

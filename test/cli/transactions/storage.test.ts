@@ -1,6 +1,10 @@
 import test from "ava";
+import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { createProgram } from "../../../client/src/operations.js";
 import { testKey } from "../../helpers/chain/keys.js";
 import { type CliUser, startWithUsers } from "../../helpers/nodes/cli-users.js";
 import { runCli } from "../../helpers/nodes/run-cli.js";
@@ -35,6 +39,55 @@ test("storage commands create, change, read and delete a program", async (t) => 
   const { code, stderr } = await nobody("storage", "get", address);
   t.is(code, 1);
   t.regex(stderr, /rejected the request: There is no storage program at this address .* \(NOT_FOUND\)\n$/);
+});
+
+test("reads fields whose names are dots, and reports a proxy that resolves them", async (t) => {
+  const { node, alice, nobody } = await startWithUsers(t);
+  const fields = { ".": 1, "..": 2, "...": 3, "a/b": 4, "a/../b": 5, "%2e": 6, "": 7, field: 8, all: 9 };
+  const address = await create(alice, "dots", "--access", "public", "--data", JSON.stringify(fields));
+  for (const [name, value] of Object.entries(fields)) {
+    t.is(await nobody.ok("storage", "get", address, name), `${value}\n`, name);
+  }
+  t.is((await nobody("storage", "get", address, "../field/all")).code, 1);
+  t.regex((await nobody("tx", "status", "..")).stderr, /hash must be/);
+  t.regex((await nobody("storage", "list", "..")).stderr, /owner must be/);
+
+  // As a proxy that resolves the segments of a path.
+  const proxy = createServer((request, response) => {
+    void fetch(new URL(request.url!, node.rpcUrl)).then(async (answer) =>
+      response.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text()),
+    );
+  }).listen(0, "127.0.0.1");
+  t.teardown(() => proxy.close());
+  await once(proxy, "listening");
+  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  t.is(await nobody.ok("storage", "get", address, "all", "--node", url), "9\n");
+  for (const name of [".", ".."]) {
+    const { code, stdout, stderr } = await nobody("storage", "get", address, name, "--node", url);
+    t.is(code, 1);
+    t.is(stdout, "");
+    t.regex(stderr, /is not about the field "\.+": a proxy before the node changes paths/);
+  }
+});
+
+test("no group is lost", async (t) => {
+  const { alice } = await startWithUsers(t);
+  const key = testKey(3).publicKey;
+  const group = (...names: readonly string[]) => names.flatMap((name) => ["--group", `${name}:read:${key}`]);
+  for (const [names, error] of [
+    [["__proto__"], /must not be named __proto__; choose another name/],
+    [["team", "team"], /names "team" twice/],
+  ] as const) {
+    const { code, stderr } = await alice("storage", "create", "x", "--access", "restricted", ...group(...names));
+    t.is(code, 2);
+    t.regex(stderr, error);
+  }
+  for (const groups of [JSON.parse(`{"__proto__":{"members":[],"permissions":[]}}`), { __proto__: { members: [] } }]) {
+    t.throws(() => createProgram({ name: "x", access: { mode: "public", groups: groups as never } }), {
+      instanceOf: TypeError,
+      message: "A group of an access rule must not be named __proto__.",
+    });
+  }
 });
 
 test("only the owner reads a private program, until the access rule permits others", async (t) => {
