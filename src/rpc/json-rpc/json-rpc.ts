@@ -5,7 +5,7 @@
 import { errorMessage } from "../../base/errors/error-message.js";
 import type { Json, JsonMembers } from "../../base/text/parse-json.js";
 import { parseJson } from "../codec/json-request.js";
-import { RpcError } from "../errors.js";
+import { type Reason, RpcError } from "../errors.js";
 import { toReportedError, type ProtocolDeps } from "../gate.js";
 import { type ServedMethod, withCaller } from "../service.js";
 import { receiveBatch } from "./batch.js";
@@ -33,6 +33,17 @@ export type CallByName = (name: string, params: unknown) => Promise<string>;
 
 /** Handles a request of the node-call envelope and returns JSON text. Throws RpcError, like methods. */
 export type HandleNodeCall = (method: string, params: unknown, call: CallByName) => Promise<string>;
+
+/** Error of a node-call, with members that clients read in every response. */
+export class NodeCallError extends RpcError {
+  constructor(
+    reason: Reason,
+    message: string,
+    readonly members: object,
+  ) {
+    super(reason, message);
+  }
+}
 
 interface EntryMethod {
   readonly served: ServedMethod | undefined;
@@ -102,9 +113,11 @@ export function createJsonRpcEntry(deps: JsonRpcDeps): JsonRpcEntry {
     try {
       return nodeCallText(200, await deps.nodeCall(method, params, callByName));
     } catch (error) {
-      const { kind, message, reason } = recordFailure(error, admitted);
+      const { kind, message, reason, retryAfterS } = recordFailure(error, admitted);
+      const members = error instanceof NodeCallError ? error.members : {};
       // Clients would mistake a plain message for data.
-      return nodeCallText(kind.httpStatus, JSON.stringify({ error: message, errorCode: reason }));
+      const response = { error: message, errorCode: reason, retryAfter: retryAfterS, ...members };
+      return nodeCallText(kind.httpStatus, JSON.stringify(response));
     }
   }
 

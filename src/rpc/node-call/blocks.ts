@@ -5,10 +5,14 @@ import { maxListBytes } from "../../base/limits/response-limits.js";
 import { createSerialQueue } from "../../base/async/serial-queue.js";
 import { yieldToEventLoop } from "../../base/async/yielding.js";
 import { RpcError } from "../errors.js";
+import { invalidValue } from "../parameters.js";
 import type { CallByName } from "../json-rpc/json-rpc.js";
 
 /** Limit on the blocks of one getBlocks. */
 const maxBlocks = 50;
+
+/** Reasons of a block that end the list before it. */
+const endReasons: ReadonlySet<string> = new Set(["ANSWER_TOO_LARGE", "PRUNED"]);
 
 /** Queue that builds one list of blocks at a time, however many are requested. */
 const queue = createSerialQueue();
@@ -39,27 +43,47 @@ export function describeBlock(block: string): string {
 }
 
 /**
- * Returns blocks from `start` on, or the latest blocks if `start` is 0, "latest" or the number that stands for it, in
- * ascending order.
+ * Returns blocks from `start` down, latest first, as the network's nodes do. Without `start`, or with "latest" or the
+ * number that stands for it, starts with the latest block. The list holds as many blocks as fit into one response, and at least one, if there are any.
  *
- * The list holds as many blocks as fit into one response, and at least one. With a start number the last blocks are
- * dropped, otherwise the first ones.
+ * @throws RpcError INVALID_REQUEST; PRUNED if the first block is no longer stored.
  */
 export function listBlocks(call: CallByName, range: { start?: unknown; limit?: unknown }): Promise<string> {
-  return queue(() => buildList(call, range));
+  const start = readStart(range.start);
+  const count = readCount("limit", range.limit, maxBlocks);
+  return queue(() => buildList(call, start, count));
 }
 
-async function buildList(call: CallByName, range: { start?: unknown; limit?: unknown }): Promise<string> {
-  const [start, limit] = [range.start, range.limit].map((value) => toPlainJson(value as Json));
-  const count = Math.min(typeof limit === "number" && limit > 0 ? Math.floor(limit) : maxBlocks, maxBlocks);
+/** Returns the number at which a list starts; undefined for the latest. Throws RpcError INVALID_REQUEST. */
+function readStart(value: unknown): number | undefined {
+  const start = toPlainJson(value as Json);
+  if (start === undefined || start === "latest" || start === Number(latestBlock)) {
+    return undefined;
+  }
+  if (!Number.isSafeInteger(start) || (start as number) < 0) {
+    throw invalidValue("start", "a whole number from 0, or latest", start);
+  }
+  return start as number;
+}
+
+/** Returns a number of items, at most `max`; `max` if it is unset. Throws RpcError INVALID_REQUEST. */
+export function readCount(name: string, value: unknown, max: number): number {
+  const count = toPlainJson(value as Json);
+  if (count === undefined) {
+    return max;
+  }
+  if (!Number.isSafeInteger(count) || (count as number) < 1) {
+    throw invalidValue(name, "a whole number from 1", count);
+  }
+  return Math.min(count as number, max);
+}
+
+async function buildList(call: CallByName, start: number | undefined, count: number): Promise<string> {
   const latest = (JSON.parse(await call("chain.getHead", {})) as { number: number }).number;
-  const from = typeof start === "number" && start > 0 && start < Number(latestBlock) ? start : undefined;
-  const first = from ?? Math.max(1, latest - count + 1);
-  const last = from === undefined ? latest : Math.min(from + count - 1, latest);
-  const numbers = Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
-  const blocks =
-    from === undefined ? (await readUpToLimit(call, numbers.reverse())).reverse() : await readUpToLimit(call, numbers);
-  return `[${blocks.join(",")}]`;
+  const first = Math.min(start ?? latest, latest);
+  // The list ends with block 1, since block 0 is the genesis.
+  const numbers = Array.from({ length: Math.min(count, first) }, (_, i) => first - i);
+  return `[${(await readUpToLimit(call, numbers)).join(",")}]`;
 }
 
 /** Reads as many of these blocks, in order, as fit into one response. */
@@ -75,8 +99,8 @@ async function readUpToLimit(call: CallByName, numbers: readonly number[]): Prom
       }
       blocks.push(block);
     } catch (error) {
-      // A single block that is too large is rejected with that reason.
-      if (blocks.length > 0 && error instanceof RpcError && error.reason === "ANSWER_TOO_LARGE") {
+      // A first block that is too large, or not stored, is rejected with that reason.
+      if (blocks.length > 0 && error instanceof RpcError && endReasons.has(error.reason)) {
         break;
       }
       throw error;

@@ -5,7 +5,9 @@
 import { type Json, toPlainJson } from "../../base/text/parse-json.js";
 import { RpcError } from "../errors.js";
 import type { CallByName, HandleNodeCall } from "../json-rpc/json-rpc.js";
+import { NodeCallError } from "../json-rpc/json-rpc.js";
 import { describeBlock, listBlocks, withMembers } from "./blocks.js";
+import { listHistory, listLatest } from "./transactions.js";
 
 /** Arguments by their parameter names. */
 type Arguments = Readonly<Record<string, unknown>>;
@@ -56,6 +58,15 @@ const messages: Readonly<Record<string, Message>> = {
     parameters: { hash: required("hash", "txHash") },
     run: (call, args) => call("chain.getTransaction", { ...args, withBody: true }),
   },
+  getTransactions: { parameters: { start: optional("start"), limit: optional("limit") }, run: listLatest },
+  getTransactionHistory: {
+    parameters: {
+      ...{ sender: required("address"), type: optional("type") },
+      ...{ start: optional("start"), limit: optional("limit") },
+    },
+    run: listHistory,
+  },
+  getAddressInfo: { parameters: {}, run: rejectAddressInfo },
   getMempool: rpc("chain.listPendingTransactions", {}, pick("transactions")),
   getAddressNonce: rpc("chain.getSender", { address: required("address") }, pick("nonce")),
   getStorageProgram: rpc("storage.getProgram", program),
@@ -143,6 +154,15 @@ async function readItem(call: CallByName, { index: sent, ...args }: Arguments): 
     ...{ ...args, fromEnd, withLength: true },
     index: fromEnd ? -1 - index : index,
   });
+}
+
+/**
+ * Rejects getAddressInfo. Clients read the member balance also of an error, and take 0 if there is none; a text makes
+ * them fail.
+ */
+function rejectAddressInfo(): Promise<string> {
+  const error = "This network has no balances. getAddressNonce returns the nonce of an address.";
+  return Promise.reject(new NodeCallError("NOT_IMPLEMENTED", error, { balance: "not available" }));
 }
 
 /** Forks that existing clients query. None is active on this network. */

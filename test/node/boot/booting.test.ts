@@ -115,6 +115,10 @@ testPostgres("every other route fails with STATE_NOT_READY while the node boots,
   t.like(JSON.parse((await ask(port, "/", { method: "POST", body })).text), {
     error: { code: -32000, data: { reason: "STATE_NOT_READY", retryAfter: 1 } },
   });
+  const nodeCall = JSON.stringify({ method: "nodeCall", params: [{ message: "getLastBlockNumber" }] });
+  t.like(JSON.parse((await ask(port, "/", { method: "POST", body: nodeCall })).text), {
+    ...{ result: 503, response: { errorCode: "STATE_NOT_READY", retryAfter: 1 } },
+  });
   for (const protocol of rpcProtocols) {
     const client = connectRpc(protocol, "HTTP/2 by prior knowledge", { port });
     t.teardown(() => client.close());

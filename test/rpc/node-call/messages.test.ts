@@ -7,9 +7,9 @@ import { connectGrpc } from "../../helpers/wire/grpc-client.js";
 import { testKey } from "../../helpers/chain/keys.js";
 import { ask, askJson, jsonPost } from "../../helpers/wire/plain-client.js";
 import { startMember } from "../../helpers/nodes/start-node.js";
-import { storeProgram } from "../../helpers/chain/submit.js";
+import { storeProgram, writeAs } from "../../helpers/chain/submit.js";
 import type { Teardown } from "../../helpers/nodes/teardown.js";
-import { signTransaction } from "../../helpers/chain/transactions.js";
+import { createPublic, signTransaction } from "../../helpers/chain/transactions.js";
 import { until } from "../../helpers/nodes/until.js";
 
 const [alice, bob] = [testKey(91), testKey(92)];
@@ -192,7 +192,7 @@ test("accepts every request form and header set of existing clients", async (t) 
 
 test("rejects messages that are not served with an error that cannot be mistaken for data", async (t) => {
   const { call } = await start(t);
-  for (const message of ["getAddressInfo", "nodeCall", "__proto__", "constructor", "x".repeat(200)]) {
+  for (const message of ["getBalance", "nodeCall", "__proto__", "constructor", "x".repeat(200)]) {
     const { result, response } = await call(message);
     t.is(result, 501, message);
     const error = `This node does not serve the message "${message.slice(0, 80)}".`;
@@ -239,4 +239,50 @@ test("returns a transaction by hash, with or without 0x, to permitted readers, a
   t.like(await call("getAddressNonce", { address: bob.publicKey.slice(2) }), { result: 200, response: 7 });
   t.like(await call("getAddressNonce", { address: testKey(93).publicKey }), { result: 200, response: 0 });
   t.like(await call("getAddressNonce", { address: "bob" }), { result: 400 });
+});
+
+test("lists transactions, latest first, with those that the caller may read", async (t) => {
+  const { node, hash: first, address, call } = await start(t);
+  const hashes = [first];
+  for (const nonce of [2, 3]) {
+    const value = { storageAddress: address, field: "n", value: String(nonce) };
+    hashes.unshift(await writeAs(alice, node.port, nonce, { case: "setField", value }));
+  }
+  await writeAs(bob, node.port, 1, createPublic("other", "{}"));
+  const hashesOf = async (message: string, data: object): Promise<unknown[]> =>
+    ((await call(message, data)).response as { hash: string }[]).map(({ hash }) => hash);
+  const ofAlice = { status: "confirmed", from: alice.publicKey };
+  const history = await call("getTransactionHistory", { address: alice.publicKey, type: "all" });
+  t.like(history, { result: 200, response: [3, 2, 1].map((nonce, i) => ({ ...ofAlice, nonce, hash: hashes[i] })) });
+  t.is((history.response as unknown[]).length, 3);
+  const of = { address: alice.publicKey };
+  t.deepEqual(await hashesOf("getTransactionHistory", { ...of, start: 1, limit: 1 }), [hashes[1]]);
+  t.deepEqual(await hashesOf("getTransactionHistory", { ...of, type: "storageProgram" }), hashes);
+  t.deepEqual(await hashesOf("getTransactionHistory", { ...of, type: "native" }), []);
+  t.deepEqual(await hashesOf("getTransactionHistory", { ...of, start: 3 }), []);
+  const latest = await hashesOf("getTransactions", { start: "latest", limit: 50 });
+  t.is(latest.length, 4);
+  t.deepEqual(latest.slice(1), hashes);
+  t.deepEqual(await hashesOf("getTransactions", { limit: 1 }), latest.slice(0, 1));
+  for (const [message, data, result] of [
+    ["getTransactionHistory", {}, 400],
+    ["getTransactionHistory", { address: "bob" }, 400],
+    ["getTransactionHistory", { ...of, start: 1_001 }, 400],
+    ["getTransactionHistory", { ...of, limit: "x" }, 400],
+    ["getTransactions", { start: "first" }, 400],
+    ["getTransactions", { start: 5 }, 501],
+  ] as const) {
+    t.is((await call(message, data)).result, result, JSON.stringify(data));
+  }
+});
+
+test("the error of getAddressInfo has no balance that a client takes for a number", async (t) => {
+  const { call } = await start(t);
+  const { result, response } = await call("getAddressInfo", { address: alice.publicKey });
+  t.is(result, 501);
+  const { balance, errorCode } = response as { balance: unknown; errorCode: string };
+  t.is(errorCode, "NOT_IMPLEMENTED");
+  // As existing clients convert it.
+  t.truthy(balance);
+  t.throws(() => BigInt(balance as string), { instanceOf: SyntaxError });
 });

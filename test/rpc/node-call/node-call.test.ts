@@ -33,17 +33,17 @@ test("builds one list of blocks at a time, also after an error", async (t) => {
     return blockText(number);
   };
   const lists = await Promise.allSettled([
-    getBlocks({ start: 1, limit: 3 }, readBlock),
+    getBlocks({ start: 3, limit: 3 }, readBlock),
     getBlocks({ start: 7 }, readBlock),
-    getBlocks({ start: 5 }, readBlock),
+    getBlocks({ start: 9 }, readBlock),
     getBlocks({ start: "latest", limit: 2 }, readBlock),
   ]);
   t.is(most, 1);
   t.like(lists, [
-    { value: [1, 2, 3] },
+    { value: [3, 2, 1] },
     { status: "rejected", reason: { reason: "ANSWER_TOO_LARGE" } },
-    { value: [5, 6] },
-    { value: [29, 30] },
+    { value: [9, 8] },
+    { value: [30, 29] },
   ]);
 });
 
@@ -57,7 +57,7 @@ test("yields to the event loop between blocks", async (t) => {
       turns++;
     }
   })();
-  await getBlocks({ start: 1, limit: 10 }, (number) => {
+  await getBlocks({ start: 10, limit: 10 }, (number) => {
     turnsBefore.push(turns);
     return Promise.resolve(blockText(number));
   });
@@ -73,6 +73,38 @@ test("reads the latest blocks backwards, up to the size of one response", async 
     read.push(number);
     return Promise.resolve(blockText(number, "x".repeat(1_500_000)));
   };
-  t.deepEqual(await getBlocks({}, readBlock), [29, 30]);
+  t.deepEqual(await getBlocks({}, readBlock), [30, 29]);
   t.deepEqual(read, [30, 29, 28]);
+});
+
+test("a client that pages blocks downwards receives each once, to the end or to the blocks that are not stored", async (t) => {
+  const readAll = async (readBlock: (number: number) => Promise<string>): Promise<number[]> => {
+    const all: number[] = [];
+    let page = await getBlocks({ start: "latest", limit: 7 }, readBlock);
+    while (page.length > 0) {
+      all.push(...page);
+      page = await getBlocks({ start: page.at(-1)! - 1, limit: 7 }, readBlock);
+    }
+    return all;
+  };
+  const numbers = Array.from({ length: newest }, (_, i) => newest - i);
+  t.deepEqual(await readAll((number) => Promise.resolve(blockText(number))), numbers);
+  t.deepEqual(await getBlocks({ start: 0 }, (number) => Promise.resolve(blockText(number))), []);
+  t.deepEqual(await getBlocks({ start: 99, limit: 2 }, (number) => Promise.resolve(blockText(number))), [30, 29]);
+  const pruned = (number: number): Promise<string> =>
+    number < 20 ? Promise.reject(new RpcError("PRUNED", "Not stored.")) : Promise.resolve(blockText(number));
+  t.deepEqual(await getBlocks({ limit: 50 }, pruned), numbers.slice(0, 11));
+  await t.throwsAsync(getBlocks({ start: 19 }, pruned), { message: "Not stored." });
+});
+
+test("rejects a start or limit that is no number", async (t) => {
+  const readBlock = (): Promise<string> => Promise.reject(new Error("must not be called"));
+  for (const start of ["abc", "5", -1, 1.5, {}, true]) {
+    await t.throwsAsync(getBlocks({ start }, readBlock), {
+      message: /^start must be a whole number from 0, or latest/,
+    });
+  }
+  for (const limit of ["abc", "5", 0, -1, 1.5, {}]) {
+    await t.throwsAsync(getBlocks({ limit }, readBlock), { message: /^limit must be a whole number from 1/ });
+  }
 });

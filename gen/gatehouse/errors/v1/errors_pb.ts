@@ -306,7 +306,7 @@ export enum Reason {
   DATABASE_DAMAGED = 28,
 
   /**
-   * The node-call interface has no message with this name; or the node is a
+   * The node-call interface has no message with this name, or no data for it; or the node is a
    * light node, and no proof can cover the request. Use another node.
    *
    * @generated from enum value: REASON_NOT_IMPLEMENTED = 29;
