@@ -5,6 +5,7 @@
 import "../explore/shell/shell-page.ts";
 import { copyText } from "../explore/copy.ts";
 import { byId } from "../explore/dom.ts";
+import { createRequest } from "./request.js";
 import { samples } from "./samples.js";
 
 /** Areas of the API with their operations, and the text of each operation in lower case for the search. */
@@ -46,22 +47,15 @@ function openTarget() {
 
 /** Returns the request for the values in a form: method, absolute URL, headers and body text. */
 function requestOf(form) {
-  const { method, path } = form.dataset;
-  const query = new URLSearchParams();
-  const headers = {};
-  let route = path;
-  let body;
-  for (const { name, value, dataset } of form.querySelectorAll("[name]")) {
-    if (dataset.in === "path") route = route.replace(`{${name}}`, value === "" ? "$&" : encodeURIComponent(value));
-    else if (dataset.in === "body") [body, headers["Content-Type"]] = [value, "application/json"];
-    else if (value !== "") query.append(name, value);
-  }
-  for (const { name, value } of document.querySelectorAll("#caller input"))
-    if (value !== "") headers[name] = value.trim();
+  const values = [...form.querySelectorAll("[name]")].map(({ name, value, dataset }) => ({
+    ...{ name, value, in: dataset.in },
+  }));
+  const callerInputs = [...document.querySelectorAll("#caller input")].filter(({ value }) => value !== "");
+  const headers = Object.fromEntries(callerInputs.map(({ name, value }) => [name, value.trim()]));
   // Relative to the page, since a proxy may serve it under a path that the node does not know. Not resolved by URL, which
   // would encode the braces of parameters without a value.
   const base = new URL(".", location.href).href.replace(/\/$/, "");
-  return { method, url: `${base}${route}${query.size === 0 ? "" : `?${query}`}`, headers, body };
+  return createRequest(form.dataset, base, values, headers);
 }
 
 /** Indents JSON. Leaves texts with long numbers unchanged, since JavaScript would lose digits of them. */

@@ -38,7 +38,16 @@ export function createHttp(
   headersOf: () => Promise<Readonly<Record<string, string>>> = () => Promise.resolve({}),
 ): Http {
   const base = new URL(page.pathname.replace(/\/+$/, ""), page.origin);
-  const urlOf = (path: string): string => new URL(path, base).href;
+  const urlOf = (path: string): string => {
+    // A URL resolves these segments, so the response would be about something else.
+    if (/(^|\/)\.\.?(\/|$)/.test(path.split("?")[0]!) && path !== "./") {
+      throw new NodeError(
+        "A name in this address must not be . or ..; read it with gatehouse storage get.",
+        "INVALID_REQUEST",
+      );
+    }
+    return new URL(path, base).href;
+  };
 
   async function request(path: string, init: RequestInit, signal?: AbortSignal): Promise<string> {
     const headers = { ...(await headersOf()), ...(init.body !== undefined && { "Content-Type": "application/json" }) };

@@ -175,7 +175,7 @@ function renderForm({ method, path, operation }: RoutedOperation, schemas: Schem
   if (isStream(responses["200"])) {
     return html`<p>The response is a stream without end: use <code>curl -N</code>.</p>`;
   }
-  return html`<form data-method="${method}" data-path="${path}" aria-label="${summary}">
+  return html`<form data-method="${method}" data-path="${path}" data-rpc="${id}" aria-label="${summary}">
     ${parameters.length > 0 && html`<h4>Parameters</h4>`}
     ${parameters.map((parameter) => renderParameter(`${id}-${parameter.name}`, parameter, schemas))}
     ${
