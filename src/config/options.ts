@@ -218,6 +218,20 @@ export const optionsByKey = declareOptions({
     fallback: "100",
     description: "Concurrent streams, such as WatchHealth, from one address; 0 disables the limit.",
   },
+  idleTimeoutMs: {
+    name: "idle-timeout",
+    type: secondsAsMs(1, 86_400),
+    fallback: "60",
+    description:
+      "Seconds without a request after which an HTTP/1.1 connection is closed; HTTP/2 connections stay for at least 600. Set more than the idle time of a load balancer in front.",
+  },
+  shutdownDelayMs: {
+    name: "shutdown-delay",
+    type: secondsAsMs(0, 3_600),
+    fallback: "0",
+    description:
+      "Seconds between SIGTERM and the shutdown, during which the node is not ready but serves all requests. Set more than a load balancer takes to notice.",
+  },
   memoryMib: {
     name: "memory",
     type: count("MIB", "a whole number of MiB from 0 (all memory)"),

@@ -43,7 +43,7 @@ export interface Gatehouse {
   /** Messages for the operator. */
   readonly warnings: readonly string[];
   /**
-   * Stops the node, waiting up to 10 s for requests in progress. The router responds with 503 from then on; the
+   * Stops the node after the `shutdown-delay`, waiting up to 10 s for requests in progress. The router responds with 503 from then on; the
    * application's own server keeps running. Repeated calls wait for the same shutdown.
    *
    * @throws Error that names the components that failed to stop.
@@ -80,6 +80,7 @@ export async function startGatehouse(settings: Settings = {}): Promise<Gatehouse
     ...{ rpcUrl, publicKey, ports, warnings },
     async stop() {
       stopCounting();
+      await node.announceStop();
       await node.stop();
     },
   };

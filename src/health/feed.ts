@@ -7,16 +7,27 @@ const defaultPollIntervalMs = 200;
 
 export type HealthFeed = ReturnType<typeof createHealthFeed>;
 
-/** Creates a feed. The feed polls only while it has subscribers. */
-export function createHealthFeed(takeSnapshot: TakeSnapshot, pollIntervalMs = defaultPollIntervalMs) {
+/**
+ * Creates a feed. The feed polls only while it has subscribers.
+ *
+ * @param isReady returns the readiness, a change of which counts as a change of the snapshot.
+ */
+export function createHealthFeed(
+  takeSnapshot: TakeSnapshot,
+  pollIntervalMs = defaultPollIntervalMs,
+  isReady: (snapshot: HealthSnapshot) => boolean = () => true,
+) {
   const changes = new EventEmitter().setMaxListeners(0);
   let latest: HealthSnapshot | undefined;
+  let wasReady = false;
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
   async function poll(): Promise<void> {
     const snapshot = await takeSnapshot();
-    if (latest === undefined || !isSame(latest, snapshot)) {
+    const isNowReady = isReady(snapshot);
+    if (latest === undefined || isNowReady !== wasReady || !isSame(latest, snapshot)) {
+      wasReady = isNowReady;
       latest = snapshot;
       changes.emit("change");
     }

@@ -48,27 +48,38 @@ function runChecks(
   };
 }
 
-/**
- * Creates the readiness checks of a snapshot, which decide if clients should send traffic to the node.
- *
- * @param isMainLoopStalled returns true if the main loop exited or missed its heartbeat.
- * @param isStopping returns true if the node is shutting down and accepts no new traffic.
- * @param isStandby true if the node has no peers because it is a standby.
- */
-export function createReadiness(isMainLoopStalled: () => boolean, isStopping: () => boolean, isStandby: boolean) {
+/** Facts of the readiness that are not part of the snapshot. */
+export interface ReadinessFacts {
+  /** Returns true if the main loop exited or missed its heartbeat. */
+  readonly isMainLoopStalled: () => boolean;
+  /** Returns true if the node is about to shut down, or shuts down. */
+  readonly isStopAnnounced: () => boolean;
+  /** Returns true if the node accepts transactions, and has all blocks except for the latest few. */
+  readonly isFollowing: () => boolean;
+  /** True if the node has no peers because it is a standby. */
+  readonly isStandby: boolean;
+}
+
+/** Creates the readiness checks of a snapshot, which decide if clients should send traffic to the node. */
+export function createReadiness({ isMainLoopStalled, isStopAnnounced, isFollowing, isStandby }: ReadinessFacts) {
   const dormantReason = isStandby
     ? "the node is a standby, which has no peers"
     : "the node is dormant: it has no peers";
   return (snapshot: HealthSnapshot): Checks => ({
-    stopping: () => (isStopping() ? "the node is shutting down" : undefined),
+    stopping: () => (isStopAnnounced() ? "the node is shutting down" : undefined),
     boot: () => (snapshot.boot?.complete === true ? undefined : "the node is still booting"),
     // A node that forms its network alone has no peers, but accepts transactions and is ready.
     dormant: () => (snapshot.dormant === true && snapshot.accepting !== true ? dormantReason : undefined),
     database: () => (snapshot.mempoolSize === undefined ? "the database does not respond" : undefined),
     chain: () => (snapshot.subsystems?.chain?.status === SubsystemStatus.READY ? undefined : "the chain is not ready"),
     main_loop: () => (isMainLoopStalled() ? "the main loop is dead" : undefined),
-    accepting: () => (snapshot.accepting === true ? undefined : "the node is not synced"),
+    accepting: () => (isFollowing() ? undefined : "the node is not synced"),
   });
+}
+
+/** Returns true if all checks pass. */
+export function isPassed(checks: Checks): boolean {
+  return Object.values(checks).every((check) => check() === undefined);
 }
 
 export interface HealthServiceDeps {
@@ -135,7 +146,7 @@ export function createGrpcHealthService({
       ? snapshot.subsystems?.[name]?.status === SubsystemStatus.READY
       : name === ""
         ? snapshot.status !== HealthStatus.FAILING
-        : Object.values(readiness(snapshot)).every((check) => check() === undefined);
+        : isPassed(readiness(snapshot));
     return isServing ? Serving.SERVING : Serving.NOT_SERVING;
   }
 

@@ -135,7 +135,7 @@ export async function bootNode(
   });
   const { mainLoop, mayFollow } = network;
   snapshots.compareWith(() => network.peerBlock());
-  health.setSources({ database, store, mainLoop, isAccepting: network.isAccepting });
+  health.setSources({ database, store, mainLoop, ...network.readiness });
   recordHistory({ bus, log, onShutdown }, history, { health, chain, store, tree: data.tree, network });
   await unlessStopped(observe({ key, network, chain, pool, data, verifier }));
 

@@ -175,6 +175,17 @@ function describeNode(
     application,
     log,
     /**
+     * Makes the node unready, and resolves after the delay of `--shutdown-delay`, or once `hurry` aborts. Until then the
+     * node serves everything.
+     */
+    async announceStop(hurry?: AbortSignal): Promise<void> {
+      const { shutdownDelayMs } = config;
+      if (shutdownDelayMs > 0 && !lifecycle.isStopAnnounced()) {
+        log.info({ public: true }, `Node is not ready any more, and shuts down in ${shutdownDelayMs / 1_000} s`);
+      }
+      await lifecycle.announceStop(shutdownDelayMs, hurry);
+    },
+    /**
      * Finishes requests in progress, for up to 10 s, and stops every part, even if one of them fails. All callers wait
      * for the same shutdown.
      *
@@ -194,13 +205,13 @@ export interface RunOptions extends StartOptions {
 /**
  * Starts a node. Whenever its role changes, stops it and starts a node with the new role on the same ports.
  *
- * @returns a function that stops the running node and any change in progress.
+ * @returns functions that announce the stop of the running node, and that stop it and any change in progress.
  * @throws the errors of `startNode`.
  */
 export async function runNode(
   config: Config,
   { onReady, onRoleChangeFailed, ...options }: RunOptions,
-): Promise<() => Promise<void>> {
+): Promise<Pick<RunningNode, "announceStop" | "stop">> {
   const stopping = new AbortController();
   const { signal } = stopping;
   let node = await startNode(config, options);
@@ -227,11 +238,18 @@ export async function runNode(
       onRoleChangeFailed(error);
     }
   });
-  return async () => {
-    stopping.abort();
-    await node.stop();
-    await changes;
-    await node.stop();
+  return {
+    async announceStop(hurry) {
+      // A node that is about to stop takes no other role.
+      stopping.abort();
+      await node.announceStop(hurry);
+    },
+    async stop() {
+      stopping.abort();
+      await node.stop();
+      await changes;
+      await node.stop();
+    },
   };
 }
 

@@ -4,6 +4,7 @@
  * operator resolves it, whatever the cause and whichever block the chain contains.
  */
 import { createLruCache } from "../../base/caches/lru-cache.js";
+import { createMissingBlocks } from "./missing-blocks.js";
 
 /** Header with a verified signature. */
 export interface SignedHeader {
@@ -43,7 +44,7 @@ export type SignedHeaders = ReturnType<typeof createSignedHeaders>;
 /** Creates the record of the headers that were signed since the process started. */
 export function createSignedHeaders({ authorities, storedHeader, onFork, onError }: SignedHeadersDeps) {
   const cache = createLruCache<SignedHeader>(maxCached);
-  let latestNumber = 0n;
+  const missing = createMissingBlocks(() => performance.now());
 
   /**
    * Caches a header of an authority, and reports a fork if a different one with its number and signer is cached.
@@ -53,7 +54,7 @@ export function createSignedHeaders({ authorities, storedHeader, onFork, onError
     if (!authorities.includes(signed.proposer)) {
       return false;
     }
-    latestNumber = signed.number > latestNumber ? signed.number : latestNumber;
+    missing.announce(signed.number);
     const key = `${signed.number}:${signed.proposer}`;
     const known = cache.get(key);
     if (known === undefined) {
@@ -83,12 +84,15 @@ export function createSignedHeaders({ authorities, storedHeader, onFork, onError
     /** Adds the header of a block that was stored. */
     addApplied(signed: SignedHeader): void {
       add(signed);
+      missing.removeStored(signed.number);
     },
     /**
      * Returns the highest number of any signed header, 0 if there is none. Its source need not be trusted: an authority
      * signed it.
      */
-    latestNumber: () => latestNumber,
+    latestNumber: missing.latestNumber,
+    /** Returns for how long, in milliseconds, a header after this number is known without its block; 0 if none is. */
+    missingForMs: (number: bigint) => missing.missingForMs(number),
   };
 }
 

@@ -68,7 +68,7 @@ async function runLight(urls: readonly string[], flags: Flags): Promise<void> {
     const block = number === undefined ? null : Number(number);
     const event = { event: "ready", role: "light", rpc: light.url, ports: { rpc: light.port }, block };
     printResult(flags, event, () => panel(light, genesisHash));
-    return () => light.stop();
+    return light;
   });
 }
 

@@ -15,7 +15,7 @@ import { type PeriodicTask, startPeriodicTask } from "../../base/async/periodic-
 import { type PeerBody, requestNode } from "../calls/request-node.js";
 import { paint, printResult, shorten, table } from "../terminal/output.js";
 import { type SampleSection, seedSamples } from "./samples.js";
-import { runUntilSignal } from "./signals.js";
+import { runUntilSignal, type Service } from "./signals.js";
 
 export interface DevnetFlags {
   readonly nodes: number;
@@ -33,13 +33,13 @@ export async function runNetwork(flags: DevnetFlags): Promise<void> {
   await runUntilSignal((signal) => startNetwork(flags, signal));
 }
 
-/** Starts the network. Returns the function that stops it. */
-async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<() => Promise<void>> {
+/** Starts the network. Returns the running service. */
+async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<Service> {
   const directory =
     flags.dataDir === undefined ? await mkdtemp(join(tmpdir(), "gatehouse-devnet-")) : resolve(flags.dataDir);
   const nodes: RunningNode[] = [];
   let drawing: PeriodicTask | undefined;
-  const close = async (): Promise<void> => {
+  const stop = async (): Promise<void> => {
     await drawing?.stop();
     await Promise.all(nodes.map((node) => node.stop()));
     if (flags.dataDir === undefined) {
@@ -74,10 +74,10 @@ async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<()
     printResult(flags, { event: "network-ready" }, () => overview(nodes[0]!.rpcUrl, samples));
     drawing = flags.json === true ? undefined : await drawTable(nodes);
   } catch (error) {
-    await close();
+    await stop();
     throw error;
   }
-  return close;
+  return { stop };
 }
 
 /** Writes the peers file of a node. Returns its configuration. */

@@ -7,7 +7,7 @@ import { addNodeOptions, loadNodeConfig } from "../usage/node-options.js";
 import { describeWarnings, paint, printResult } from "../terminal/output.js";
 import { type Progress, startProgress } from "../terminal/progress.js";
 import { widthOf } from "../terminal/wrap.js";
-import { runUntilSignal } from "./signals.js";
+import { runUntilSignal, type Service } from "./signals.js";
 
 const drawEveryMs = 500;
 
@@ -40,7 +40,7 @@ Examples:
 async function start(
   config: Config,
   { onRoleChangeFailed, ...options }: Omit<RunOptions, "processErrors" | "onReady">,
-): Promise<() => Promise<void>> {
+): Promise<Service> {
   const [{ runNode }, { ProcessErrors, watchProcess }] = await Promise.all([
     import("../../node/node.js"),
     import("../../health/process-errors.js"),
@@ -48,7 +48,7 @@ async function start(
   const processErrors = new ProcessErrors();
   let isFirst = true;
   let drawing: PeriodicTask | undefined;
-  const stop = await runNode(config, {
+  const running = await runNode(config, {
     ...options,
     processErrors,
     onReady(node) {
@@ -66,9 +66,12 @@ async function start(
       onRoleChangeFailed(error);
     },
   });
-  return async () => {
-    void drawing?.stop();
-    await stop();
+  return {
+    announceStop: running.announceStop,
+    async stop() {
+      void drawing?.stop();
+      await running.stop();
+    },
   };
 }
 

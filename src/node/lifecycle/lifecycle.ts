@@ -1,4 +1,5 @@
 /** Lifecycle of a node, from its start to its stop: dormancy, shutdown, and the hooks that a shutdown runs. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { errorMessage } from "../../base/errors/error-message.js";
 
 /** Time in milliseconds that requests in progress have to finish when the node stops. */
@@ -8,6 +9,7 @@ export function createLifecycle() {
   const controller = new AbortController();
   const signal: AbortSignal = controller.signal;
   let isDormant = false;
+  let isStopAnnounced = false;
   let stopByMs = Infinity;
   return {
     /** Signal that aborts when `stop` is called. */
@@ -18,6 +20,17 @@ export function createLifecycle() {
       isDormant = value;
     },
     isStopping: () => signal.aborted,
+    /** Returns true once the node is about to stop or stops: clients should use other nodes. */
+    isStopAnnounced: () => isStopAnnounced || signal.aborted,
+    /**
+     * Announces that the node is about to stop, while it still serves everything. Resolves after `delayMs`, or earlier if
+     * `hurry` aborts or the node stops.
+     */
+    async announceStop(delayMs: number, hurry?: AbortSignal): Promise<void> {
+      isStopAnnounced = true;
+      const ends = hurry === undefined ? signal : AbortSignal.any([signal, hurry]);
+      await sleep(delayMs, undefined, { signal: ends }).catch(() => undefined);
+    },
     /**
      * Starts the shutdown. Requests in progress have `graceMs` to finish. A repeated call can only shorten the time.
      */

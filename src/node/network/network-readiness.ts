@@ -8,6 +8,12 @@ import type { Sync } from "../../peers/sync/sync.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { NetworkParts } from "./network-book.js";
 
+/**
+ * Blocks that a node may lack, and the time in milliseconds for which it may lack one, while it is ready. A follower
+ * lacks each block from its announcement until it is applied: some milliseconds, or a second on a busy machine.
+ */
+const tolerance = { blocks: 10n, timeMs: 10_000 };
+
 /** Parts of the network on which the readiness depends. */
 interface ReadinessDeps {
   readonly book: PeerBook;
@@ -26,11 +32,18 @@ export function createReadiness(
   { chain, forks, mayAccept }: Pick<NetworkParts, "chain" | "forks" | "mayAccept">,
   { book, sync, mainLoop, isOnlyAuthority, whyUnknown, hasConsensus }: ReadinessDeps,
 ) {
-  /** Returns true if the node has the latest block that it knows of, and no sync is in progress. */
-  function isSynced(): boolean {
+  /** Returns true if the node has the block `number`, the latest that it knows of, and no sync is in progress. */
+  const hasLatest = (number: bigint): boolean => !sync.isActive() && number >= forks.headers.latestNumber();
+
+  /** Returns true if the node lacks at most few blocks after `number`, and those only for a short time. */
+  const hasNearlyLatest = (number: bigint): boolean =>
+    number + tolerance.blocks >= forks.headers.latestNumber() && forks.headers.missingForMs(number) <= tolerance.timeMs;
+
+  /** Returns true if the node knows the latest block of its network, and has it according to `hasBlocks`. */
+  function isCurrent(hasBlocks: (number: bigint) => boolean): boolean {
     const number = chain.head()?.number;
     const hasPolled = mainLoop.heartbeat().iterationsTotal > 0n || book.isEmpty();
-    if (number === undefined || sync.isActive() || !hasPolled || number < forks.headers.latestNumber()) {
+    if (number === undefined || !hasPolled || !hasBlocks(number)) {
       return false;
     }
     if (config.role !== "writer") {
@@ -40,24 +53,29 @@ export function createReadiness(
     return isOnlyAuthority ? whyUnknown() === undefined : book.highestBlock() !== undefined || hasConsensus();
   }
 
-  /**
-   * Returns true if the node accepts transactions: it has booted, is synced and alive, its chain has not failed, and it
-   * is not stopping.
-   */
-  function isAccepting(): boolean {
+  /** Returns true if the node has booted and is alive, its chain has not failed, and it is not stopping. */
+  function isAble(): boolean {
     return (
       mayAccept() &&
       progress.state().complete &&
       !lifecycle.isStopping() &&
       // The chain has failed if the database is unavailable, rejects writes or is corrupt.
       subsystems.get("chain").status !== SubsystemStatus.FAILED &&
-      isSynced() &&
       !mainLoop.isStalled() &&
       forks.whyStopped() === undefined
     );
   }
 
-  return { isSynced, isAccepting };
+  /** Returns true if the node has the latest block that it knows of, and no sync is in progress. */
+  const isSynced = (): boolean => isCurrent(hasLatest);
+
+  return {
+    isSynced,
+    /** Returns true if the node accepts transactions, and is synced. */
+    isAccepting: () => isAble() && isSynced(),
+    /** Returns true if the node accepts transactions, and is synced except for the latest few blocks. */
+    isFollowing: () => isAble() && isCurrent(hasNearlyLatest),
+  };
 }
 
 /**

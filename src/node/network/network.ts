@@ -74,7 +74,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NetworkParts) {
   });
 
   return {
-    ...{ book, mayFollow, mainLoop, ...readiness, whyUnknown, checkClock },
+    ...{ book, mayFollow, mainLoop, readiness, isSynced: readiness.isSynced, whyUnknown, checkClock },
     /** Service for other nodes. */
     service: createPeerService({
       ...{ self, book, dialer, policy, dialRateLimit, readStatus, duplicates, onKeyElsewhere },

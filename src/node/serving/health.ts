@@ -1,7 +1,7 @@
 /** Health of a node: its snapshot, the subscriptions to it, and the readiness checks. */
 import { type BoundedProbe, createBoundedProbe } from "../../health/bounded-probe.js";
 import { createHealthFeed } from "../../health/feed.js";
-import { createReadiness } from "../../health/service.js";
+import { createReadiness, isPassed } from "../../health/service.js";
 import { createTakeSnapshot, type MainLoopHealth } from "../../health/snapshot.js";
 import { codename, version } from "../../base/version.js";
 import type { Database } from "../../db/queries/database.js";
@@ -15,6 +15,7 @@ interface HealthSources {
   readonly database: Database;
   readonly mainLoop: MainLoopHealth;
   readonly isAccepting: () => boolean;
+  readonly isFollowing: () => boolean;
 }
 
 export type NodeHealth = ReturnType<typeof createNodeHealth>;
@@ -56,10 +57,16 @@ export function createNodeHealth(
     processErrors,
     pendingCount: () => pendingCount?.() ?? null,
   });
+  const readiness = createReadiness({
+    isMainLoopStalled,
+    isStopAnnounced: lifecycle.isStopAnnounced,
+    isFollowing: () => sources?.isFollowing() ?? false,
+    isStandby: config.role === "standby",
+  });
   return {
     takeSnapshot,
-    feed: createHealthFeed(takeSnapshot),
-    readiness: createReadiness(isMainLoopStalled, lifecycle.isStopping, config.role === "standby"),
+    feed: createHealthFeed(takeSnapshot, undefined, (snapshot) => isPassed(readiness(snapshot))),
+    readiness,
     isMainLoopStalled,
     /** Sets the sources. Before that, pending transactions cannot be counted, so the node counts as failing. */
     setSources(available: HealthSources): void {

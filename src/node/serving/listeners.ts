@@ -60,6 +60,7 @@ export function createPublicServer(
   const server = createRpcServer(
     {
       ...{ services, gate: edge, onInternalError: core.onInternalError, connectionAgeMs },
+      idleTimeoutMs: core.config.idleTimeoutMs,
       ...{ stateTags: createStateTags(facts), maxCacheBytes: core.memory.responseBytes },
       ...{ nodeCall: handleNodeCall, info, pages },
     },

@@ -9,11 +9,17 @@ import { RpcError } from "../errors.js";
 import { errorBody } from "../exchange/responses.js";
 import { httpTimeouts } from "./listen.js";
 
-export function createHttp1Server(listener: RequestListener, tls: HttpsServerOptions | undefined): Server {
+/** @param idleTimeoutMs time limit for an idle connection between requests. */
+export function createHttp1Server(
+  listener: RequestListener,
+  tls: HttpsServerOptions | undefined,
+  idleTimeoutMs: number,
+): Server {
+  const timeouts = { ...httpTimeouts, keepAliveTimeout: idleTimeoutMs };
   const server =
     tls === undefined
-      ? createServer(httpTimeouts, listener)
-      : createHttpsServer({ ...httpTimeouts, ...tls, handshakeTimeout: httpTimeouts.headersTimeout }, listener);
+      ? createServer(timeouts, listener)
+      : createHttpsServer({ ...timeouts, ...tls, handshakeTimeout: httpTimeouts.headersTimeout }, listener);
   server.on("clientError", handleClientError);
   return server;
 }

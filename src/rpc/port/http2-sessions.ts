@@ -36,8 +36,11 @@ const options: ServerOptions = {
 
 /** Longest interval between checks for idle and unresponsive connections, in milliseconds. */
 const maxPollMs = 60_000;
-/** Limit on consecutive checks without an open stream; the connection is then closed. */
-const maxIdlePolls = 10;
+/**
+ * Shortest time limit in milliseconds for a connection without an open stream. gRPC clients keep connections for rare
+ * calls, and load balancers for 10 minutes.
+ */
+const minIdleTimeoutMs = 600_000;
 /**
  * Time limit for the response to a ping, in milliseconds. Pings are sent while streams are open, to detect a vanished
  * peer.
@@ -56,11 +59,16 @@ const bytesPerPenalty = 8 * 1024;
  */
 const rapidResetPenalties = 5;
 
-/** @param connectionAgeMs age limit of a connection, as in `PortDeps`. */
+/** Time limits of a connection in milliseconds, as in `PortDeps`. */
+interface ConnectionLimits {
+  readonly connectionAgeMs: number;
+  readonly idleTimeoutMs: number;
+}
+
 export function createHttp2Sessions(
   handle: (exchange: Exchange) => void,
   nextRequestId: () => string,
-  connectionAgeMs: number,
+  limits: ConnectionLimits,
 ) {
   const sessions = new Set<Session>();
   let sampler: NodeJS.Timeout | undefined;
@@ -81,7 +89,7 @@ export function createHttp2Sessions(
     http2.on("frameError", () => connection.penalize());
     // A client that sends no more can neither read nor end a stream. HTTP/1.1 servers leave such sockets half open.
     socket.once("end", () => http2.destroy());
-    const stopPolling = session.poll(connectionAgeMs);
+    const stopPolling = session.poll(limits);
     http2.once("close", () => {
       stopPolling();
       sessions.delete(session);
@@ -103,6 +111,8 @@ class Session {
   /** Bytes that requests account for. */
   usefulBytes = bytesPerPenalty;
   private openStreams = 0;
+  /** Time at which the last stream closed, on the clock of `performance.now()`. */
+  private idleSinceMs = performance.now();
   /**
    * Number that increments after each tick in which streams were opened. Streams with the same number came in one read.
    */
@@ -137,6 +147,7 @@ class Session {
     this.usefulBytes += bytesPerRequest;
     stream.once("close", () => {
       this.openStreams--;
+      this.idleSinceMs = performance.now();
       if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) {
         this.connection.penalize(tick === this.tick ? rapidResetPenalties : 1);
       }
@@ -162,17 +173,17 @@ class Session {
    *
    * @returns a function that stops the checks.
    */
-  poll(connectionAgeMs: number): () => void {
+  poll({ connectionAgeMs, idleTimeoutMs }: ConnectionLimits): () => void {
     const { http2 } = this;
     const sinceMs = performance.now();
-    let idlePolls = 0;
+    const maxIdleMs = Math.max(minIdleTimeoutMs, idleTimeoutMs);
     let closeTimer: NodeJS.Timeout | undefined;
     const check = (): void => {
       if (http2.destroyed) {
         return;
       }
-      idlePolls = this.openStreams === 0 ? idlePolls + 1 : 0;
-      if (isOld(sinceMs, connectionAgeMs) || idlePolls >= maxIdlePolls) {
+      const isIdle = this.openStreams === 0 && performance.now() - this.idleSinceMs >= maxIdleMs;
+      if (isIdle || isOld(sinceMs, connectionAgeMs)) {
         // The session rejects new streams, and ends with its last one.
         http2.close();
       }

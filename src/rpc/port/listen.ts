@@ -43,14 +43,15 @@ export function listenOn(server: Server, address: ListenAddress): Promise<number
   });
 }
 
+/** Default time limit for an idle connection between requests, in milliseconds. */
+export const defaultIdleTimeoutMs = 60_000;
+
 /** Timeouts of a `node:http` server, in milliseconds. */
 export const httpTimeouts = {
   /** Time limit for the first bytes and the headers of a request. */
   headersTimeout: 10_000,
   /** Time limit for a complete request. */
   requestTimeout: 30_000,
-  /** Time limit for an idle connection between requests. */
-  keepAliveTimeout: 60_000,
   connectionsCheckingInterval: 2_000,
 };
 

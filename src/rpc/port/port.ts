@@ -11,7 +11,7 @@ import { FairScheduler } from "../../base/async/fair-scheduler.js";
 import type { Connection, Gate } from "../gate.js";
 import { createHttp1Server } from "./http1-server.js";
 import { createHttp2Sessions, isOld, penalizeResets } from "./http2-sessions.js";
-import { httpTimeouts, listenOn, type RpcListener } from "./listen.js";
+import { defaultIdleTimeoutMs, httpTimeouts, listenOn, type RpcListener } from "./listen.js";
 import { containsSeveral, maxPipelined, parseInPieces, type PieceParser } from "./pipelining.js";
 import { type Accept, type AcceptVersion, awaitFirstBytes, detectHttpVersion } from "./protocol-detection.js";
 
@@ -47,6 +47,11 @@ export interface PortDeps {
    * progress, and its client must open another one. A random addition of up to 10 % spreads reconnects.
    */
   readonly connectionAgeMs?: number | undefined;
+  /**
+   * Time limit in milliseconds for an HTTP/1.1 connection without a request; 60 s by default. HTTP/2 connections, whose
+   * clients are told before the end, have at least 10 minutes.
+   */
+  readonly idleTimeoutMs?: number | undefined;
 }
 
 interface OpenConnection {
@@ -66,9 +71,10 @@ interface OpenConnection {
 
 export function createPort(deps: PortDeps): RpcListener {
   const { handle, gate, nextRequestId, tls, isMutual = false, isHttp1Only = false, connectionAgeMs = Infinity } = deps;
+  const { idleTimeoutMs = defaultIdleTimeoutMs } = deps;
   const open = new Set<OpenConnection>();
   const bySocket = new WeakMap<Socket, OpenConnection>();
-  const http2 = createHttp2Sessions(arrive, nextRequestId, connectionAgeMs);
+  const http2 = createHttp2Sessions(arrive, nextRequestId, { connectionAgeMs, idleTimeoutMs });
   let isDraining = false;
   /** Time until which connections are parsed in pieces, on the clock of `performance.now()`. */
   let inPiecesUntilMs = 0;
@@ -90,6 +96,7 @@ export function createPort(deps: PortDeps): RpcListener {
       }
     },
     tls === undefined ? undefined : { ...tls, ...(isMutual ? mutualTls : { ALPNCallback: chooseProtocol }) },
+    idleTimeoutMs,
   );
   if (tls === undefined) {
     acceptCleartext();

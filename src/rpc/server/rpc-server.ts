@@ -34,6 +34,8 @@ export interface RpcServerDeps extends ProtocolDeps {
   readonly pages?: Pages;
   /** Age limit of connections, as in `PortDeps`. */
   readonly connectionAgeMs?: number | undefined;
+  /** Time limit of idle connections, as in `PortDeps`. */
+  readonly idleTimeoutMs?: number | undefined;
 }
 
 /** Dependencies of an application that is built later. Its handlers are those of the protocols. */
