@@ -34,7 +34,6 @@ interface Container extends Readonly<Record<"startupProbe" | "livenessProbe" | "
   readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
   readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
   readonly securityContext: Readonly<Record<string, unknown>>;
-  readonly lifecycle: { readonly preStop: { readonly exec: { readonly command: readonly string[] } } };
 }
 interface Manifest {
   readonly kind: string;
@@ -253,8 +252,11 @@ test("the init container copies the authority's key to the first node once", asy
   t.is((await loadNodeKey(keyOf(0))).publicKey, testKey(1).publicKey, "A key is never overwritten.");
 });
 
-test("a node with an open request stops within the grace period", async (t) => {
-  const node = await startNodeProcess(t, await temporaryDirectory(t), []);
+test("a node with an open request stops within the grace period, its shutdown delay included", async (t) => {
+  const { shutdownDelayMs } = configOf(environmentOf(0));
+  t.true(shutdownDelayMs > 0);
+  const flags = ["--shutdown-delay", String(shutdownDelayMs / 1_000)];
+  const node = await startNodeProcess(t, await temporaryDirectory(t), flags);
   const socket = connect(node.port, "127.0.0.1");
   t.teardown(() => socket.destroy());
   socket.on("error", () => undefined);
@@ -262,9 +264,7 @@ test("a node with an open request stops within the grace period", async (t) => {
   const [response] = (await once(socket, "data")) as [Buffer];
   t.regex(response.toString(), /^HTTP\/1\.1 100 /);
   const unit = await readFile("deploy/systemd/gatehouse.service", "utf8");
-  const pauseS = Number(container.lifecycle.preStop.exec.command[1]);
-  const leftS = Math.min(pod.terminationGracePeriodSeconds - pauseS, Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)![1]));
-  t.true(leftS > 0);
+  const leftS = Math.min(pod.terminationGracePeriodSeconds, Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)![1]));
   // Kills the node if it has not stopped in time.
   const killer = setTimeout(() => node.child.kill("SIGKILL"), leftS * 1000);
   t.teardown(() => clearTimeout(killer));

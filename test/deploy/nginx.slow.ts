@@ -9,7 +9,7 @@ import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { maxBodyBytes } from "../../src/rpc/exchange/body.js";
 import { makeCertificate, startMember } from "../helpers/nodes/start-node.js";
-import { defaults } from "../helpers/process/deployment.js";
+import { adapt, defaults } from "../helpers/process/deployment.js";
 import { run } from "../helpers/process/programs.js";
 import { startProxy, writeNginxConfiguration } from "../helpers/process/caches.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
@@ -22,16 +22,6 @@ test("has the port and the body limit of the node", (t) => {
   t.deepEqual(servers, [`127.0.0.1:${defaults.rpcPort}`, `127.0.0.1:${defaults.rpcPort}`]);
   t.is(Number(/client_max_body_size (\d+)m;/.exec(text)![1]) * 1024 * 1024, maxBodyBytes);
 });
-
-/** Replaces the values that an operator would adapt. */
-function adapt(replacements: Readonly<Record<string, string>>): string {
-  return Object.entries(replacements).reduce((adapted, [from, to]) => {
-    if (!adapted.includes(from)) {
-      throw new Error(`${from} is not in the configuration`);
-    }
-    return adapted.replaceAll(from, to);
-  }, text);
-}
 
 interface Proxy {
   readonly url: string;
@@ -49,7 +39,7 @@ async function startNginx(t: Teardown, nodePort: number): Promise<Proxy> {
   const port = await startProxy(t, {
     program: "nginx",
     async prepare(port) {
-      const adapted = adapt({
+      const adapted = adapt(text, {
         [`127.0.0.1:${defaults.rpcPort}`]: `127.0.0.1:${nodePort}`,
         "listen 443 ": `listen 127.0.0.1:${port} `,
         // Not every machine has IPv6.

@@ -17,6 +17,16 @@ export function configOf(env: Readonly<Record<string, string>>): Config {
 /** The default configuration. */
 export const defaults = configOf({});
 
+/** Replaces the values in a file of deploy/ that an operator would adapt. */
+export function adapt(text: string, replacements: Readonly<Record<string, string>>): string {
+  return Object.entries(replacements).reduce((adapted, [from, to]) => {
+    if (!adapted.includes(from)) {
+      throw new Error(`${from} is not in the configuration`);
+    }
+    return adapted.replaceAll(from, to);
+  }, text);
+}
+
 /** Links the packages that remain after `npm prune --omit=dev`. */
 export async function linkProductionPackages(to: string): Promise<void> {
   interface Lock {
