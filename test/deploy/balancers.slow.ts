@@ -5,6 +5,7 @@ import { Agent } from "node:https";
 import { HealthService, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { testKey } from "../helpers/chain/keys.js";
+import { failDatabase } from "../helpers/nodes/failing-database.js";
 import { startNodeProcess } from "../helpers/nodes/run-cli.js";
 import { authorityDirectory, startMember, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { type Teardown } from "../helpers/nodes/teardown.js";
@@ -31,19 +32,14 @@ async function untilServedBy(balancer: Balancer, ...nodes: readonly TestNode[]):
   await until(async () => String((last = await served(balancer))) === expected, `${expected}, at last ${last.join()}`);
 }
 
-function setChain({ subsystems }: TestNode, isFailed: boolean): void {
-  const failed = { status: SubsystemStatus.FAILED, error: { message: "failed by the test" } };
-  subsystems.set("chain", isFailed ? failed : { status: SubsystemStatus.READY });
-}
-
 for (const kind of checking) {
   testUnless(kind.missing)(`${kind.name} sends requests to ready nodes only`, async (t) => {
     const [stays, changes] = [await startMember(t), await startMember(t)];
     const balancer = await kind.start(t, [stays.port, changes.port]);
     await untilServedBy(balancer, stays, changes);
-    setChain(changes, true);
+    const repair = await failDatabase(t, changes);
     await untilServedBy(balancer, stays);
-    setChain(changes, false);
+    await repair();
     await untilServedBy(balancer, stays, changes);
     await changes.stop();
     await untilServedBy(balancer, stays);
@@ -58,8 +54,8 @@ testUnless(nginx.missing)("nginx passes over stopped nodes, but not over unready
   const [stays, changes] = [await startMember(t), await startMember(t)];
   const balancer = await nginx.start(t, [stays.port, changes.port]);
   await untilServedBy(balancer, stays, changes);
-  setChain(changes, true);
-  t.is((await ask(changes.port, "/readyz")).status, 503);
+  await failDatabase(t, changes);
+  await until(async () => (await ask(changes.port, "/readyz")).status === 503, "not ready");
   t.is((await served(balancer)).length, 2);
   await changes.stop();
   t.deepEqual(await served(balancer), [stays.port]);
@@ -119,6 +115,22 @@ for (const kind of [...checking, nginx]) {
       change();
       await until(() => messages() > before, `${accept}: the next message`);
       controller.abort();
+    }
+  });
+}
+
+for (const kind of [...checking, nginx].filter(({ name }) => name !== "Varnish")) {
+  testUnless(kind.missing)(`${kind.name} forwards the address of the client, and paths unchanged`, async (t) => {
+    const node = await startMember(t, { "trusted-proxies": "127.0.0.1" });
+    const balancer = await kind.start(t, [node.port, node.port]);
+    await untilServedBy(balancer, node);
+    const claims = { "X-Forwarded-For": "192.0.2.1", Forwarded: "for=192.0.2.1" };
+    // On Linux, all of 127.0.0.0/8 is local.
+    const { text } = await requestThrough(balancer, "/", { headers: claims, localAddress: "127.0.0.2" });
+    t.is((JSON.parse(text) as { yourIP: string }).yourIP, "127.0.0.2");
+    for (const field of ["a%2Fb", "a%2F..%2Fb", "%2E%2E", "caf%C3%A9", "a%20b", "a+b", "a%3Bb"]) {
+      const path = `/storage-program/stor-${"0".repeat(40)}/field/${field}?x=%2F`;
+      t.is((await requestThrough(balancer, path)).text, (await ask(node.port, path)).text, path);
     }
   });
 }

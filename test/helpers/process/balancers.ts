@@ -144,7 +144,9 @@ const caddy: BalancerKind = {
         ...addressesOf(nodes),
         "node.example.org {": `https://127.0.0.1:${port} {\n\ttls ${cert} ${key}`,
       });
-      const globals = `{\n\tadmin off\n\tauto_https off\n\tstorage file_system ${dir}\n}\n`;
+      // Without a limit, Caddy would wait for open connections at its end.
+      const own = ["admin off", "auto_https off", `storage file_system ${dir}`, "grace_period 1s"];
+      const globals = `{\n${own.join("\n")}\n}\n`;
       await writeFile(file, globals + text);
       return ["run", "--adapter", "caddyfile", "--config", file];
     }),

@@ -11,7 +11,7 @@ export interface Server {
 }
 
 /** A request. */
-export interface ThroughOptions extends Pick<RequestOptions, "headers" | "method" | "signal"> {
+export interface ThroughOptions extends Pick<RequestOptions, "headers" | "localAddress" | "method" | "signal"> {
   readonly body?: string;
   readonly agent?: Agent | false;
 }
