@@ -24,6 +24,8 @@ import type { HttpRoute } from "./http-rule.js";
  */
 export type RequestBinder = (parameters: readonly string[], query: string, body: Uint8Array | undefined) => object;
 
+const nothing = new Uint8Array();
+
 type Parse = (text: string) => unknown;
 
 /** Field that text can fill, at its location in the request. */
@@ -71,7 +73,7 @@ export function compileRequestBinder(
   const read = bodyReader(input, body);
   const check = requestValidator(input);
   return (parameters, query, bytes) => {
-    const message = read(bytes ?? new Uint8Array());
+    const message = read(bytes ?? nothing);
     const nameOf = bindQuery(message, query);
     for (let i = 0; i < fromPath.length; i++) {
       const { path, put } = fromPath[i]!;
