@@ -359,9 +359,8 @@ test("rejects a batch over the limit with an error for each id", async (t) => {
     const message = "A batch must have 1 to 100 requests, not 1001; send them in several batches.";
     t.deepEqual(error, { code: -32600, message, data: { reason: "INVALID_REQUEST" } });
   }
-  // So many errors do not fit into a response.
-  const many = JSON.stringify(Array(100_000).fill({ id: 1 }));
-  t.like(JSON.parse((await ask(port, "/", jsonPost(many))).text), { id: null, error: { code: -32600 } });
+  const many = JSON.stringify(Array(9_000).fill({ id: 1 }));
+  t.is((JSON.parse((await ask(port, "/", jsonPost(many))).text) as object[]).length, 9_000);
   const notifications = JSON.stringify(Array(101).fill({ jsonrpc: "2.0", method: "info.getVersion" }));
   t.like(JSON.parse((await ask(port, "/", jsonPost(notifications))).text), { id: null, error: { code: -32600 } });
 });
