@@ -15,7 +15,7 @@ import { writeGetQuery } from "../rpc/connect/get-query.js";
 import { connectRoutes, libraryOptions } from "../rpc/connect/routes.js";
 import type { Exchange } from "../rpc/exchange/exchange.js";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
-import { longTimeouts, type RpcMedia, type ServeRpc } from "../rpc/exchange/rpc-requests.js";
+import { type RpcMedia, type ServeRpc, timeoutHeaders } from "../rpc/exchange/rpc-requests.js";
 import type { Permit, ProtocolDeps } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
 
@@ -53,6 +53,7 @@ export function createConnectMiddleware(
         await out.started();
         await sendLibraryResponse(
           exchange,
+          served,
           { status: out.status, header: out.header, body: out.iterator({ destroyOnReturn: false }) },
           media,
           permit,
@@ -75,7 +76,7 @@ export function createConnectMiddleware(
         request.headers["content-length"] = String(message.length);
         request.body = Readable.from([message]);
       }
-      return longTimeouts(exchange);
+      return timeoutHeaders;
     });
   const serveOther: ServeRpc = (exchange, served, media) =>
     serveByMiddleware(exchange, served, media, async (request, permit) => {

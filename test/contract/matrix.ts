@@ -23,6 +23,7 @@ import {
   streaming,
 } from "./compare.js";
 import { type ContractNodes, plainTransport } from "./nodes.js";
+import { checkStreamRules } from "./stream-rules.js";
 import { type StreamCase, streams } from "./streams.js";
 import { surface } from "./surface.js";
 
@@ -204,6 +205,8 @@ export function testCell(
             responseHeaders["content-type"],
             `${isLines ? "application/jsonl" : "text/event-stream"}; charset=utf-8`,
           );
+          t.is(responseHeaders["x-accel-buffering"], "no");
+          t.is(responseHeaders["cache-control"], "private, no-store");
           const message = await takeMessage(body, isLines ? "\n" : "\n\n");
           controller.abort();
           const data = message.replace(/^(event|id): .*\n/gm, "").replace(/^data: /, "");
@@ -264,6 +267,12 @@ export function testCell(
   }
 
   if ((streaming as readonly Protocol[]).includes(protocol)) {
+    test.serial(`rules of streams, ${protocol} over ${name}`, async (t) => {
+      const client = connectTransport(name, t.context[sideOf(name)]!.nodes.member);
+      t.teardown(() => client.close());
+      await checkStreamRules(t, protocol as (typeof streaming)[number], client);
+    });
+
     test.serial(`every stream, ${protocol} over ${name}`, async (t) => {
       const client = connectRpc(protocol as AnyRpcProtocol, name, t.context[sideOf(name)]!.nodes.member);
       t.teardown(() => client.close());

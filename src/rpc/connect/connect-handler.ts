@@ -13,7 +13,7 @@ import { createCaching, type Reply, shareBytes } from "../exchange/caching.js";
 import type { HttpResponse, Exchange, Handler } from "../exchange/exchange.js";
 import { paceResponse } from "../exchange/pacing.js";
 import { corsHeaders, methodNotAllowed, notModified, privateHeaders } from "../exchange/responses.js";
-import { maxRequestBytes, methodsByPath, readRpcMedia, readTimeout, type RpcMedia, type ServeRpc } from "../exchange/rpc-requests.js";
+import { isCompressed, maxRequestBytes, methodsByPath, readRpcMedia, type RpcMedia, type ServeRpc } from "../exchange/rpc-requests.js";
 import { rejectExchange, serveExchange } from "../exchange/serve.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
@@ -49,7 +49,6 @@ export function createUnaryHandler(deps: ProtocolDeps): ServeUnary {
       {
         protocol: "connect",
         method: served,
-        timeoutOf: () => readTimeout(exchange, "connect-timeout-ms"),
         respond(permit, call) {
           const invoke = (): Promise<object> => read(permit).then((body) => served.invoke(decode(body), call));
           const createResponse = ({ headers, isImmutable, body }: Omit<Reply, "etag">): HttpResponse => {
@@ -158,8 +157,4 @@ export function createConnectHandler(deps: ProtocolDeps, serveUnary: ServeUnary,
     }
     return undefined;
   }
-}
-
-function isCompressed(encoding: string | undefined): boolean {
-  return encoding !== undefined && encoding !== "" && encoding !== "identity";
 }

@@ -12,16 +12,16 @@ import { requestDecoder } from "../codec/request-rules.js";
 import { RpcError } from "../errors.js";
 import { checkIfMatch } from "../exchange/caching.js";
 import type { HttpResponse, Exchange } from "../exchange/exchange.js";
-import { corsHeaders, privateHeaders, statusResponse } from "../exchange/responses.js";
+import { corsHeaders, privateHeaders, statusResponse, streamHeaders } from "../exchange/responses.js";
 import {
   firstPrefix,
-  longTimeouts,
   maxMessageBytes,
   maxRequestBytes,
   prefixBytes,
   readOnlyMessage,
   type RpcMedia,
   type ServeRpc,
+  timeoutHeaders,
   writeEnvelope,
 } from "../exchange/rpc-requests.js";
 import { type ServeDeps, serveExchange } from "../exchange/serve.js";
@@ -42,7 +42,7 @@ export function createLibraryHandler(deps: ProtocolDeps): ServeRpc {
       const head = toRequest(exchange, media, query);
       omittedHeaders.forEach((name) => head.header.delete(name));
       const request = { ...head, body, signal: call.signal, contextValues };
-      await sendLibraryResponse(exchange, await byPath.get(exchange.path)!(request), media, permit);
+      await sendLibraryResponse(exchange, served, await byPath.get(exchange.path)!(request), media, permit);
     });
 }
 
@@ -64,7 +64,7 @@ export function serveLibraryCall(
       protocol: media.protocol,
       method: served,
       async respond(permit, call) {
-        const libraryCall = createLibraryCall(exchange.requestId, served);
+        const libraryCall = createLibraryCall(exchange.requestId, served, call.signal);
         await run(permit, call, valuesOf(call.caller, libraryCall));
         permit.recordOutcome(libraryCall.failure);
         return undefined;
@@ -95,9 +95,13 @@ function toRequest(exchange: Exchange, { protocol, format }: RpcMedia, query: st
   };
 }
 
-/** Writes the library's response, each piece after the one before has been sent. */
+/**
+ * Writes the library's response, each piece after the one before has been sent. Does nothing if the call has a response
+ * already, because its deadline has passed.
+ */
 export async function sendLibraryResponse(
   exchange: Exchange,
+  { desc }: ServedMethod,
   { status, header, body, trailer }: Awaited<ReturnType<UniversalHandler>>,
   media: RpcMedia,
   permit: Permit,
@@ -106,15 +110,29 @@ export async function sendLibraryResponse(
     checkIfMatch(exchange, undefined);
   }
   const headers = ["X-Request-Id", exchange.requestId, ...corsHeaders, ...permit.headers];
-  headers.push(...(exchange.method === "GET" ? privateHeaders : []));
+  if (desc.methodKind !== "unary") {
+    headers.push(...streamHeaders);
+  } else if (exchange.method === "GET") {
+    headers.push(...privateHeaders);
+  }
   header?.forEach((value, name) => headers.push(name, value));
-  const start = (): void => exchange.start(status, media.isText ? encodeText.headers(headers) : headers);
+  let hasStarted = false;
+  const start = (): void => {
+    if (!hasStarted) {
+      hasStarted = true;
+      exchange.start(status, media.isText ? encodeText.headers(headers) : headers);
+    }
+  };
+  const isAnswered = (): boolean => exchange.isClosed || (exchange.headersSent && !hasStarted);
   for await (const piece of body ?? []) {
-    const bytes = media.isText ? encodeText.piece(piece) : piece;
-    await exchange.writeReserved(permit, bytes, start);
-    if (exchange.isClosed) {
+    if (isAnswered()) {
       return;
     }
+    const bytes = media.isText ? encodeText.piece(piece) : piece;
+    await exchange.writeReserved(permit, bytes, start);
+  }
+  if (isAnswered()) {
+    return;
   }
   start();
   const trailers: string[] = [];
@@ -160,7 +178,7 @@ export async function readLibraryRequest(
   permit: Permit,
 ): Promise<LibraryRequest> {
   const { query } = exchange;
-  const omittedHeaders = longTimeouts(exchange);
+  const omittedHeaders: readonly string[] = timeoutHeaders;
   const maxBytes = maxRequestBytes(desc);
   const decode = async (bytes: Uint8Array, encoding: string | undefined): Promise<Buffer> =>
     checkMessage(desc, format, await decompress(bytes, encoding, maxBytes));
@@ -189,12 +207,14 @@ export async function readLibraryRequest(
   const sent = await exchange.readBytes(2 * maxBytes, permit, isText ? undefined : firstPrefix);
   const bytes = isText ? decodeText(sent) : sent;
   const encoding = bytes[0] === 1 ? exchange.header(encodingHeaders[protocol]) : undefined;
-  if (bytes[0] === 0 || (encoding !== undefined && isSupported(encoding))) {
-    bytes[0] = 0;
+  if (encoding === undefined || isSupported(encoding)) {
+    if (findCompression(encoding) !== undefined) {
+      bytes[0] = 0;
+    }
     const message = writeEnvelope(0, await decode(readOnlyMessage(bytes), encoding));
     return { body: Readable.from([message]), query, omittedHeaders };
   }
-  // The library rejects other flags and encodings.
+  // The library rejects other encodings.
   return { body: Readable.from([bytes]), query, omittedHeaders };
 }
 

@@ -28,11 +28,13 @@ export const callerKey = createContextKey<Caller>({ address: "", identity: undef
 /** State of a call that the library processes, shared with the code that serves the call. */
 export interface LibraryCall {
   readonly requestId: string;
+  /** Aborts with the call, with DEADLINE_EXCEEDED at its deadline; undefined if only the library knows the deadline. */
+  readonly signal: AbortSignal | undefined;
   /** Error of the call; undefined after the function has returned a response. */
   failure: RpcError | undefined;
 }
 
-const libraryCallKey = createContextKey<LibraryCall>({ requestId: "", failure: undefined });
+const libraryCallKey = createContextKey<LibraryCall>({ requestId: "", signal: undefined, failure: undefined });
 
 export const libraryOptions = {
   acceptCompression: [compressionGzip, compressionBrotli],
@@ -45,9 +47,10 @@ export const libraryOptions = {
 /**
  * Creates the state of a call, for the context. The initial error covers requests that the library itself rejects.
  */
-export function createLibraryCall(requestId: string, { desc }: ServedMethod): LibraryCall {
+export function createLibraryCall(requestId: string, { desc }: ServedMethod, signal: AbortSignal): LibraryCall {
   return {
     requestId,
+    signal,
     failure: new RpcError("INVALID_REQUEST", `The request is not a valid ${desc.input.typeName}.`),
   };
 }
@@ -74,14 +77,13 @@ function register(router: ConnectRouter, { desc, methods }: ServedService, deps:
 
 function unary(served: ServedMethod, deps: Deps) {
   return async (request: object, context: HandlerContext): Promise<object> => {
-    const { values, signal } = context;
+    const { values } = context;
     const libraryCall = values.get(libraryCallKey);
+    const signal = signalOf(context);
     try {
       requestValidator(served.desc.input)(request, nameOfField(context));
-      const response = await Promise.race([
-        Promise.resolve(served.invoke(request, { caller: values.get(callerKey), signal })),
-        untilDeadline(signal),
-      ]);
+      const called = Promise.resolve(served.invoke(request, { caller: values.get(callerKey), signal }));
+      const response = await beforeDeadline(called, signal);
       libraryCall.failure = undefined;
       return response;
     } catch (error) {
@@ -92,36 +94,49 @@ function unary(served: ServedMethod, deps: Deps) {
 
 function stream(served: ServedMethod, deps: Deps) {
   return async function* (request: object, context: HandlerContext): AsyncGenerator<object> {
-    const { values, signal } = context;
+    const { values } = context;
     const libraryCall = values.get(libraryCallKey);
+    const signal = signalOf(context);
+    let messages: AsyncIterator<object> | undefined;
     try {
       libraryCall.failure = undefined;
       if (served.desc.methodKind === "server_streaming") {
         requestValidator(served.desc.input)(request, nameOfField(context));
       }
-      const messages = served.invoke(request, { caller: values.get(callerKey), signal }) as AsyncIterable<object>;
-      for await (const message of messages) {
+      const iterable = served.invoke(request, { caller: values.get(callerKey), signal }) as AsyncIterable<object>;
+      messages = iterable[Symbol.asyncIterator]();
+      for (let next; (next = await beforeDeadline(messages.next(), signal)).done !== true;) {
         // Encode each message in its own tick, because messages may be large.
         await nextTick();
-        yield message;
+        yield next.value;
       }
       if (isPastDeadline(signal)) {
         throw deadlineExceeded();
       }
     } catch (error) {
       throw fail(error, context, deps);
+    } finally {
+      // Not awaited, because a function that waits for its client cannot end yet.
+      void messages?.return?.().catch(() => undefined);
     }
   };
 }
 
+function signalOf({ values, signal }: HandlerContext): AbortSignal {
+  return values.get(libraryCallKey).signal ?? signal;
+}
+
 /** Records a thrown value as the error of the call, and returns the error in the library's type. */
-function fail(thrown: unknown, { values, signal }: HandlerContext, deps: Deps): ConnectError {
+function fail(thrown: unknown, context: HandlerContext, deps: Deps): ConnectError {
+  const signal = signalOf(context);
   if (signal.aborted && !isPastDeadline(signal)) {
     // The client gets no response, and an aborted function is expected to throw.
     return new ConnectError("The client disconnected.", Code.Canceled);
   }
-  const libraryCall = values.get(libraryCallKey);
-  libraryCall.failure = toReportedError(thrown, libraryCall.requestId, deps);
+  const libraryCall = context.values.get(libraryCallKey);
+  // A function may throw anything because its signal was aborted.
+  const failure = signal.aborted ? deadlineExceeded() : thrown;
+  libraryCall.failure = toReportedError(failure, libraryCall.requestId, deps);
   return toConnectError(libraryCall.failure);
 }
 
@@ -131,18 +146,19 @@ function nameOfField({ requestHeader, url }: HandlerContext): NameOf {
   return type?.includes("json") === true ? jsonNameOf : protoNameOf;
 }
 
-/** Rejects at the caller's deadline; otherwise never settles. */
-async function untilDeadline(signal: AbortSignal): Promise<never> {
-  return await new Promise((_resolve, reject) => {
+/** Settles as the promise does, or rejects at the deadline, also if the function waits for its client. */
+async function beforeDeadline<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return await new Promise<T>((resolve, reject) => {
     const check = (): void => (isPastDeadline(signal) ? reject(deadlineExceeded()) : undefined);
-    if (signal.aborted) {
-      check();
-    } else {
-      signal.addEventListener("abort", check, { once: true });
-    }
+    const stop = (): void => signal.removeEventListener("abort", check);
+    signal.addEventListener("abort", check);
+    promise.then(resolve, reject).finally(stop);
+    check();
   });
 }
 
 function isPastDeadline({ reason }: AbortSignal): boolean {
-  return reason instanceof ConnectError && reason.code === Code.DeadlineExceeded;
+  return reason instanceof RpcError
+    ? reason.reason === "DEADLINE_EXCEEDED"
+    : reason instanceof ConnectError && reason.code === Code.DeadlineExceeded;
 }

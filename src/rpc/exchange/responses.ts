@@ -32,6 +32,9 @@ export const preflightHeaders: readonly string[] = [
 
 export const privateHeaders: readonly string[] = ["Cache-Control", "private, no-store"];
 
+/** Headers of every streaming response, in every protocol: proxies must neither cache nor buffer the messages. */
+export const streamHeaders: readonly string[] = [...privateHeaders, "X-Accel-Buffering", "no"];
+
 export function jsonResponse(
   requestId: string,
   status: number,

@@ -2,6 +2,7 @@
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { http } from "../../../gen/google/api/annotations_pb.js";
 import { RpcError } from "../errors.js";
+import type { Protocol } from "../gate.js";
 import type { ServedMethod, ServedService } from "../service.js";
 import type { EarlyCheck } from "./body.js";
 import type { Exchange } from "./exchange.js";
@@ -56,43 +57,47 @@ export function methodsByPath(services: readonly ServedService[]): ReadonlyMap<s
   );
 }
 
-/** Headers with which clients set the timeout of a call. */
+/** Headers with which clients set the timeout of a call, by protocol. The other protocols have none. */
 const timeouts = {
-  "grpc-timeout": { form: /^(\d{1,8})([HMSmun])$/, expected: "at most eight digits and a unit, such as 5S" },
-  "connect-timeout-ms": { form: /^(\d{1,10})$/, expected: "at most ten digits" },
+  grpc: { name: "grpc-timeout", form: /^(\d{1,10})([HMSmun])$/, expected: "at most ten digits and a unit, such as 5S" },
+  connect: { name: "connect-timeout-ms", form: /^(\d{1,10})$/, expected: "at most ten digits" },
 } as const;
 
-type TimeoutHeader = keyof typeof timeouts;
+const timeoutOf: Readonly<Partial<Record<Protocol, (typeof timeouts)[keyof typeof timeouts]>>> = {
+  grpc: timeouts.grpc,
+  "grpc-web": timeouts.grpc,
+  connect: timeouts.connect,
+};
+
+/** Names of the headers that {@link readTimeout} reads. */
+export const timeoutHeaders = Object.values(timeouts).map(({ name }) => name);
 
 const unitsMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 };
 
 /** Limit on the delay of a timer, in milliseconds. Longer timeouts count as this one. */
 const maxMs = 2 ** 31 - 1;
 
-function parseTimeout(name: TimeoutHeader, text: string): number | undefined {
-  const [, digits, unit = "m"] = timeouts[name].form.exec(text) ?? [];
-  return digits === undefined ? undefined : Math.min(Number(digits) * unitsMs[unit]!, maxMs);
-}
-
 /**
  * Returns the timeout that the client set, in milliseconds; undefined without one.
  *
  * @throws RpcError INVALID_REQUEST
  */
-export function readTimeout(exchange: Exchange, name: TimeoutHeader): number | undefined {
-  const text = exchange.header(name);
-  const timeoutMs = text === undefined ? undefined : parseTimeout(name, text);
-  if (text !== undefined && timeoutMs === undefined) {
-    throw new RpcError("INVALID_REQUEST", `The header ${name} must be ${timeouts[name].expected}.`);
+export function readTimeout(exchange: Exchange, protocol: Protocol): number | undefined {
+  const header = timeoutOf[protocol];
+  const text = header && exchange.header(header.name);
+  if (text === undefined) {
+    return undefined;
   }
-  return timeoutMs;
+  const [, digits, unit = "m"] = header!.form.exec(text) ?? [];
+  if (digits === undefined) {
+    throw new RpcError("INVALID_REQUEST", `The header ${header!.name} must be ${header!.expected}.`);
+  }
+  return Math.min(Number(digits) * unitsMs[unit]!, maxMs);
 }
 
-/** Returns the names of timeout headers that no timer can measure. The Connect library would end their calls at once. */
-export function longTimeouts(exchange: Exchange): string[] {
-  return (["grpc-timeout", "connect-timeout-ms"] as const).filter(
-    (name) => parseTimeout(name, exchange.header(name) ?? "") === maxMs,
-  );
+/** Returns true if a header or parameter names a compression. */
+export function isCompressed(encoding: string | undefined): boolean {
+  return encoding !== undefined && encoding !== "" && encoding !== "identity";
 }
 
 /** Limit on a request message after decompression, in bytes. */

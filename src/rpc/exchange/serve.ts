@@ -6,13 +6,12 @@ import { toReportedError, type Permit, type Protocol, type ProtocolDeps } from "
 import type { Call, Caller, ServedMethod } from "../service.js";
 import type { HttpResponse, Exchange } from "./exchange.js";
 import { errorResponse } from "./responses.js";
+import { readTimeout } from "./rpc-requests.js";
 
 export interface ExchangeHandling {
   readonly protocol: Protocol;
   /** Requested rpc; undefined if there is none, or if the body names it. */
   readonly method?: ServedMethod | undefined;
-  /** Returns the timeout that the caller set, in milliseconds; undefined without one. */
-  readonly timeoutOf?: (exchange: Exchange) => number | undefined;
   /** Creates the response. A stream sends its own response, and resolves with undefined at its end. */
   respond(permit: Permit, call: Call): HttpResponse | Promise<HttpResponse | undefined>;
   /**
@@ -73,14 +72,18 @@ export function serveExchange(exchange: Exchange, handling: ExchangeHandling, de
   try {
     permit = deps.gate.admit(exchange, handling.protocol, handling.method);
     call = new ExchangeCall(permit.callerOf(handling.method), exchange);
-    const timeoutMs = handling.timeoutOf?.(exchange);
+    const timeoutMs = readTimeout(exchange, handling.protocol);
     if (timeoutMs !== undefined) {
       if (timeoutMs < 1) {
         throw deadlineExceeded();
       }
       timer = setTimeout(() => {
-        fail(deadlineExceeded());
-        call!.abort();
+        const failure = deadlineExceeded();
+        if (!exchange.headersSent) {
+          fail(failure);
+        }
+        // A stream that has started ends itself, with this error.
+        call!.abort(failure);
       }, timeoutMs);
       exchange.onClose(() => clearTimeout(timer));
     }
@@ -184,6 +187,7 @@ export function exchangeOf(call: Call): Exchange {
 class ExchangeCall implements Call {
   private controller: AbortController | undefined;
   private isAborted = false;
+  private reason: RpcError | undefined;
 
   constructor(
     readonly caller: Caller,
@@ -195,14 +199,15 @@ class ExchangeCall implements Call {
       this.controller = new AbortController();
       this.exchange.onClose(() => this.abort());
       if (this.isAborted) {
-        this.controller.abort();
+        this.controller.abort(this.reason);
       }
     }
     return this.controller.signal;
   }
 
-  abort(): void {
+  abort(reason?: RpcError): void {
     this.isAborted = true;
-    this.controller?.abort();
+    this.reason = reason;
+    this.controller?.abort(reason);
   }
 }

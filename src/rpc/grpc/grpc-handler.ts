@@ -16,7 +16,6 @@ import {
   prefixBytes,
   readOnlyMessage,
   readRpcMedia,
-  readTimeout,
   type RpcMedia,
   type ServeRpc,
   writeEnvelope,
@@ -120,7 +119,6 @@ function compileUnary(served: ServedMethod, deps: ProtocolDeps): (exchange: Exch
         protocol: media.protocol,
         method: served,
         reject: (failure, headers) => statusResponse(exchange.requestId, failure, media, headers),
-        timeoutOf: () => readTimeout(exchange, "grpc-timeout"),
         respond: (permit, call) =>
           exchange
             .readBytes(prefixBytes + maxBytes, permit, firstPrefix)

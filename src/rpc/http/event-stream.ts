@@ -8,7 +8,7 @@ import { cursor } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js"
 import { responseEncoder } from "../codec/json-encoder.js";
 import { checkIfMatch } from "../exchange/caching.js";
 import type { Exchange } from "../exchange/exchange.js";
-import { corsHeaders, errorBody } from "../exchange/responses.js";
+import { corsHeaders, errorBody, streamHeaders } from "../exchange/responses.js";
 import { paceMessage } from "../exchange/pacing.js";
 import { toReportedError, type Permit, type ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
@@ -58,9 +58,8 @@ export function compileStream(
     const { contentType, write, keepAlive } = formatFor(exchange.header("accept"));
     let isWriting = false;
     function start(): void {
-      // Proxies must neither cache nor buffer the stream.
-      const headers = ["Content-Type", contentType, "Cache-Control", "no-store", "X-Accel-Buffering", "no"];
-      exchange.start(200, [...headers, "X-Request-Id", requestId, ...corsHeaders, ...permit.headers]);
+      const headers = ["Content-Type", contentType, ...streamHeaders, "X-Request-Id", requestId];
+      exchange.start(200, [...headers, ...corsHeaders, ...permit.headers]);
     }
     async function send(bytes: Buffer): Promise<void> {
       isWriting = true;

@@ -110,7 +110,7 @@ test.serial("sends a later error as the last event or line, without internal det
 test.serial("responds to an empty stream with an empty body, and to HEAD with 405", async (t) => {
   const { status, headers, text } = await read("nothing");
   t.deepEqual([status, text], [200, ""]);
-  t.like(headers, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store" });
+  t.like(headers, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "private, no-store" });
   const refused = await ask(port, "/testing/watch/nothing", { method: "HEAD" });
   t.is(refused.status, 405);
   t.is(refused.headers["allow"], "GET, OPTIONS");
