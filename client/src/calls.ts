@@ -9,7 +9,7 @@ import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { toGatehouseError } from "./errors.js";
 import type { IdentityHeaders } from "./identity.js";
 import type { ClientLifecycle } from "./lifetime.js";
-import { withRetry, type RetryPolicy } from "./retry.js";
+import { maxTimerMs, withRetry, type RetryPolicy } from "./retry.js";
 
 export interface CallsDeps {
   readonly transport: Transport;
@@ -47,7 +47,7 @@ export function createCalls({ transport, lifetime, retry, timeoutMs, identity }:
     async unary(method, signal, callTimeoutMs = timeoutMs, header, input, contextValues) {
       return await lifetime.run(signal, async (callSignal) => {
         const attempt = async (leftMs: number | undefined) =>
-          await transport.unary(method, callSignal, leftMs, await headersOf(header), input, contextValues);
+          await transport.unary(method, callSignal, limitTimeout(leftMs), await headersOf(header), input, contextValues);
         return await withRetry(attempt, {
           retry: mayRetry(method) ? retry : { ...retry, attempts: 1 },
           // In Connect, 0 means no limit.
@@ -60,7 +60,7 @@ export function createCalls({ transport, lifetime, retry, timeoutMs, identity }:
     async stream(method, signal, callTimeoutMs, header, input, contextValues) {
       const { signal: callSignal, end } = lifetime.start(signal);
       try {
-        const args = [callSignal, callTimeoutMs, await headersOf(header), input, contextValues] as const;
+        const args = [callSignal, limitTimeout(callTimeoutMs), await headersOf(header), input, contextValues] as const;
         const response = await transport.stream(method, ...args);
         return { ...response, message: convertStreamError(response.message, callSignal, end) } as typeof response;
       } catch (thrown) {
@@ -70,6 +70,11 @@ export function createCalls({ transport, lifetime, retry, timeoutMs, identity }:
       }
     },
   };
+}
+
+/** Limits the time that a transport measures by a timer. */
+function limitTimeout(timeoutMs: number | undefined): number | undefined {
+  return timeoutMs === undefined ? undefined : Math.min(timeoutMs, maxTimerMs);
 }
 
 /** Yields the messages of a stream and converts its error. */

@@ -64,7 +64,10 @@ export function waitAfter(failures: number, retry: RetryPolicy, requestedMs: num
   return Math.min(retry.maxWaitMs, retry.firstWaitMs * 2 ** Math.min(failures - 1, 20)) * (0.5 + Math.random() / 2);
 }
 
-/** Waits. Rejects with the reason of the signal if it is aborted. */
+/** Limit on the delay of a timer in milliseconds, about 24 days. A longer one would end at once. */
+export const maxTimerMs = 2 ** 31 - 1;
+
+/** Waits, at most {@link maxTimerMs}. Rejects with the reason of the signal if it is aborted. */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
@@ -72,7 +75,7 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
       signal.removeEventListener("abort", cancel);
       resolve();
     };
-    const timer = setTimeout(finish, ms);
+    const timer = setTimeout(finish, Math.min(ms, maxTimerMs));
     const cancel = (): void => {
       clearTimeout(timer);
       reject(signal.reason as Error);

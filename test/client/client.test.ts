@@ -2,6 +2,7 @@
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError, createRouterTransport, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import type { WatchHealthResponse } from "../../gen/gatehouse/health/v1/health_pb.js";
 import test from "ava";
 import {
   type Access,
@@ -366,6 +367,18 @@ test("waitFor throws the reason of a rejection, and NOT_FOUND after the timeout"
   const waiting = t.throwsAsync(node.waitFor(element(5), { signal: controller.signal }), { message: "enough" });
   controller.abort(new Error("enough"));
   await waiting;
+});
+
+test("time limits longer than timers support do not end calls and streams at once", async (t) => {
+  const node = connectMember(t);
+  for (const timeoutMs of [3e9, 1e12, Infinity]) {
+    t.regex((await node.info.getPublicKey({}, { timeoutMs })).publicKey, /^0x/, String(timeoutMs));
+    const controller = new AbortController();
+    const stream = node.health.watchHealth({}, { timeoutMs, signal: controller.signal })[Symbol.asyncIterator]();
+    t.truthy(((await stream.next()).value as WatchHealthResponse).snapshot, String(timeoutMs));
+    controller.abort(new Error("enough"));
+    await t.throwsAsync(stream.next(), { message: "enough" });
+  }
 });
 
 test("errors have the reason of the node, or UNSPECIFIED", async (t) => {
