@@ -20,15 +20,19 @@ export function createHealthFeed(
   const changes = new EventEmitter().setMaxListeners(0);
   let latest: HealthSnapshot | undefined;
   let wasReady = false;
+  /** Number of changes, by which a subscriber knows that there is a newer snapshot. */
+  let changeCount = 0;
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
   async function poll(): Promise<void> {
     const snapshot = await takeSnapshot();
     const isNowReady = isReady(snapshot);
-    if (latest === undefined || isNowReady !== wasReady || !isSame(latest, snapshot)) {
-      wasReady = isNowReady;
-      latest = snapshot;
+    const isChanged = latest === undefined || isNowReady !== wasReady || !isSame(latest, snapshot);
+    wasReady = isNowReady;
+    latest = snapshot;
+    if (isChanged) {
+      changeCount++;
       changes.emit("change");
     }
   }
@@ -51,10 +55,10 @@ export function createHealthFeed(
      */
     async *watch(signal: AbortSignal): AsyncGenerator<HealthSnapshot, void> {
       await poll();
-      let yielded: HealthSnapshot | undefined;
+      let yieldedCount = 0;
       while (!signal.aborted) {
-        if (latest !== yielded && latest !== undefined) {
-          yielded = latest;
+        if (changeCount !== yieldedCount && latest !== undefined) {
+          yieldedCount = changeCount;
           yield latest;
         } else if (isClosed) {
           return;

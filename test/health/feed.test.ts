@@ -52,3 +52,13 @@ test("ends a waiting watch when its signal is aborted", async (t) => {
   t.true((await next).done);
   t.deepEqual(getEventListeners(controller.signal, "abort"), []);
 });
+
+test("begins each watch with a fresh snapshot, without a change", async (t) => {
+  let uptimeS = 0;
+  const feed = createHealthFeed(() => create(HealthSnapshotSchema, { uptimeS: uptimeS++ }), 1_000_000);
+  t.teardown(() => feed.close());
+  for (let expected = 0; expected < 3; expected++) {
+    const watch = feed.watch(new AbortController().signal);
+    t.is((await watch.next()).value?.uptimeS, expected);
+  }
+});
