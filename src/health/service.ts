@@ -130,17 +130,25 @@ export const healthReplies: PlainReplies<typeof HealthService> = {
   getReadiness: ({ report }) => ({ status: report?.status === ProbeStatus.OK ? 200 : 503 }),
 };
 
+/** Names of `grpc.health.v1` besides the full names of services. */
 const names = ["", "readiness", ...subsystemNames] as const;
 
 /**
  * Creates the standard gRPC health service (`grpc.health.v1`), for load balancers and clients. Service names are each
- * subsystem, `readiness`, and "" for the complete node.
+ * subsystem, `readiness`, and "" for the complete node. Clients that check before they call use the full name of the
+ * service that they call, which has the status of `readiness`.
  */
 export function createGrpcHealthService({
   takeSnapshot,
   feed,
   readiness,
-}: Pick<HealthServiceDeps, "takeSnapshot" | "feed" | "readiness">): Implementation<typeof Health> {
+  isService,
+}: Pick<HealthServiceDeps, "takeSnapshot" | "feed" | "readiness"> & {
+  /** Returns true for the full name of a service of the public port, such as `gatehouse.chain.v1.ChainService`. */
+  readonly isService: (name: string) => boolean;
+}): Implementation<typeof Health> {
+  const isKnown = (name: string): boolean => (names as readonly string[]).includes(name) || isService(name);
+
   function servingStatus(name: string, snapshot: HealthSnapshot): Serving {
     const isServing = isSubsystemName(name)
       ? snapshot.subsystems?.[name]?.status === SubsystemStatus.READY
@@ -155,7 +163,7 @@ export function createGrpcHealthService({
       if (!isKnown(service)) {
         throw new RpcError(
           "NOT_FOUND",
-          `There is no service "${service.slice(0, 80)}"; use one of ${names.slice(1).join(", ")}.`,
+          `There is no service "${service.slice(0, 80)}"; use the full name of a service, or one of ${names.slice(1).join(", ")}.`,
         );
       }
       return { status: servingStatus(service, await takeSnapshot()) };
@@ -177,8 +185,4 @@ export function createGrpcHealthService({
       }
     },
   };
-}
-
-function isKnown(name: string): boolean {
-  return (names as readonly string[]).includes(name);
 }

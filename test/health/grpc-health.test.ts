@@ -53,6 +53,25 @@ test("sends each change of the watched service by Watch, and no other", async (t
   t.deepEqual(reported, [Serving.NOT_SERVING, Serving.SERVING, Serving.NOT_SERVING]);
 });
 
+test("reports full names of services, as clients with health checking ask for them, by Check and Watch", async (t) => {
+  const { node, client } = await start(t);
+  for (const service of ["gatehouse.chain.v1.ChainService", "gatehouse.event.v1.EventService"]) {
+    t.is((await client.check({ service })).status, Serving.SERVING, service);
+  }
+  const off = { service: "gatehouse.attestation.v1.AttestationService" };
+  t.is(readFailure(await t.throwsAsync(client.check(off))).code, 5, "a service that is off");
+  const reported: Serving[] = [];
+  for await (const { status } of client.watch({ service: "gatehouse.chain.v1.ChainService" })) {
+    reported.push(status);
+    if (reported.length === 1) {
+      node.subsystems.set("chain", { status: SubsystemStatus.FAILED, error: { message: "the test failed it" } });
+    } else {
+      break;
+    }
+  }
+  t.deepEqual(reported, [Serving.SERVING, Serving.NOT_SERVING]);
+});
+
 test("reports an unknown service by Watch, and keeps the stream open", async (t) => {
   const { node, client } = await start(t);
   const reported: Serving[] = [];

@@ -43,6 +43,10 @@ const laterServices = {
   search: SearchService,
   event: EventService,
 } as const;
+/** Full names of the services that `grpc.health.v1` reports. */
+const serviceNames: ReadonlySet<string> = new Set(
+  [HealthService, ...Object.values(laterServices)].map(({ typeName }) => typeName),
+);
 type LaterServices = typeof laterServices;
 type LaterName = keyof LaterServices;
 
@@ -108,7 +112,11 @@ export function createEarlyServices(
   const { config, subsystems, addresses, logLines } = core;
   return {
     health: createHealthService({ takeSnapshot, feed, isMainLoopStalled, readiness }),
-    grpcHealth: createGrpcHealthService({ takeSnapshot, feed, readiness }),
+    grpcHealth: createGrpcHealthService({
+      ...{ takeSnapshot, feed, readiness },
+      isService: (name) =>
+        serviceNames.has(name) || (config.tlsnotaryEnabled && name === AttestationService.typeName),
+    }),
     info: createEarlyInfo({
       version,
       connectionString: () => addresses.connectionString,
