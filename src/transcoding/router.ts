@@ -37,8 +37,8 @@ export function createTranscodingRouter(
     const route = routes.get(path) ?? router.route(path);
     routes.set(path, route);
     const handle: RequestHandler = (request, response, next) => {
-      // Express would also route HEAD to a stream, and match `//` with `/`.
-      if ((request.method === "HEAD" && endpoint.route.isStream) || (path === "/" && request.path !== path)) {
+      // Express would also match `//` with `/`.
+      if (path === "/" && request.path !== path) {
         next();
         return;
       }

@@ -54,7 +54,9 @@ export class Http2Exchange extends Exchange {
 
   start(status: number, headers: readonly string[]): void {
     if (this.canStart) {
-      this.source.respond(toFields(headers, status), { waitForTrailers: true });
+      // A response to HEAD ends with its headers.
+      const isHead = this.method === "HEAD";
+      this.source.respond(toFields(headers, status), isHead ? { endStream: true } : { waitForTrailers: true });
     }
   }
 

@@ -13,6 +13,7 @@ import { paceMessage } from "../exchange/pacing.js";
 import { toReportedError, type Permit, type ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 import type { HttpRoute } from "./http-rule.js";
+import { prefersLines } from "./negotiation.js";
 
 /** Media types of streams. */
 export const streamTypes = ["text/event-stream", "application/jsonl"] as const;
@@ -74,6 +75,10 @@ export function compileStream(
 
     try {
       for await (const message of messages) {
+        if (exchange.method === "HEAD") {
+          // The first message shows that the stream would start.
+          break;
+        }
         await send(await paceMessage(() => write(encode(message), eventOf(message), idOf(message))));
         if (exchange.isClosed) {
           return;
@@ -95,9 +100,9 @@ export function compileStream(
   };
 }
 
-/** Returns the JSON lines format if the client accepts it, otherwise server-sent events. */
-function formatFor(accept = ""): typeof events {
-  return /\bapplication\/(jsonl|x-ndjson)\b/i.test(accept) ? lines : events;
+/** Returns the JSON lines format if the client prefers it, otherwise server-sent events. */
+function formatFor(accept: string | undefined): typeof events {
+  return prefersLines(accept) ? lines : events;
 }
 
 /** Compiles the function that returns an event's id, the cursor of its message; undefined without a cursor. */

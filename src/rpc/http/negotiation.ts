@@ -36,6 +36,20 @@ export function prefersHtml(accept: string | undefined): boolean {
   return best?.name === "text/html";
 }
 
+/**
+ * Returns true if `Accept` gives lines of JSON a higher weight than server-sent events, or names them with an equal one.
+ * A wildcard that includes both names neither.
+ */
+export function prefersLines(accept: string | undefined): boolean {
+  const weights = new Map(readList(accept ?? "").map(({ name, weight }) => [name, weight]));
+  const weightOf = (type: string): number =>
+    weights.get(type) ?? weights.get(type.replace(/\/.*/, "/*")) ?? weights.get("*/*") ?? 0;
+  const names = ["application/jsonl", "application/x-ndjson"];
+  const weight = Math.max(...names.map(weightOf));
+  const eventWeight = weightOf("text/event-stream");
+  return weight > eventWeight || (weight > 0 && weight === eventWeight && names.some((name) => weights.has(name)));
+}
+
 const weightForm = /^(0(\.[0-9]{0,3})?|1(\.0{0,3})?)$/;
 
 /** Reads the names and weights of a list, in its order. The default weight is 1; an invalid one counts as 0. */

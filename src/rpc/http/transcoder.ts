@@ -81,8 +81,8 @@ export function compileEndpoints(deps: ProtocolDeps, reject?: Reject): Endpoint[
 export function createTranscoder(endpoints: readonly Endpoint[]) {
   const table = new RouteTable<Endpoint>();
   for (const endpoint of endpoints) {
-    const { method, template, isStream } = endpoint.route;
-    for (const httpMethod of method === "GET" && !isStream ? ["GET", "HEAD"] : [method]) {
+    const { method, template } = endpoint.route;
+    for (const httpMethod of method === "GET" ? ["GET", "HEAD"] : [method]) {
       table.add(httpMethod, template, fullNameOf(endpoint.served.desc), endpoint);
     }
   }

@@ -23,6 +23,34 @@ for (const [edge, node] of Object.entries(nodes)) {
       });
     }
 
+    test(`HEAD has the headers of a stream and ends, ${name}, ${edge} edge`, async (t) => {
+      const client = connectTransport(name, node);
+      t.teardown(() => client.close());
+      for (const accept of ["text/event-stream", "application/jsonl"]) {
+        const { status, headers, text } = await client.ask("/health/watch", { method: "HEAD", headers: { accept } });
+        t.deepEqual([status, text, headers["content-length"]], [200, "", undefined]);
+        t.is(headers["content-type"], `${accept}; charset=utf-8`);
+        t.is(headers["x-accel-buffering"], "no");
+      }
+      // The node has no blocks, so GET fails as well.
+      t.is((await client.ask("/events", { method: "HEAD" })).status, 503);
+    });
+
+    test(`the weights of Accept select the form of a stream, ${name}, ${edge} edge`, async (t) => {
+      const client = connectTransport(name, node);
+      t.teardown(() => client.close());
+      for (const [accept, type] of [
+        ["application/jsonl;q=0", "text/event-stream"],
+        ["application/jsonl;q=0.5, text/event-stream", "text/event-stream"],
+        ["text/event-stream;q=0.5, application/x-ndjson", "application/jsonl"],
+        ["application/jsonl, */*", "application/jsonl"],
+        ["*/*", "text/event-stream"],
+      ] as const) {
+        const { headers } = await client.ask("/health/watch", { method: "HEAD", headers: { accept } });
+        t.is(headers["content-type"], `${type}; charset=utf-8`, accept);
+      }
+    });
+
     test(`unary calls of gRPC-Web text follow the rules of all others, ${name}, ${edge} edge`, async (t) => {
       const client = connectTransport(name, node);
       t.teardown(() => client.close());
