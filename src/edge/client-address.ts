@@ -6,6 +6,7 @@
 import { BlockList, isIP, isIPv4 } from "node:net";
 import { createLruCache } from "../base/caches/lru-cache.js";
 import { normalizeAddress } from "../base/ip-address.js";
+import type { RequestHeader } from "../rpc/exchange/request-headers.js";
 
 const maxCachedAddresses = 10_000;
 
@@ -53,7 +54,7 @@ export function createAddressSet(ranges: readonly string[]): AddressSet {
  */
 export function findClientAddress(
   remoteAddress: string,
-  header: (name: string) => string | undefined,
+  header: (name: RequestHeader) => string | undefined,
   isTrustedProxy: AddressSet,
 ): string {
   let address = normalizeAddress(remoteAddress);

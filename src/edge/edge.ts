@@ -5,7 +5,7 @@
  */
 import { addressPrefixOf } from "../base/ip-address.js";
 import { readInteger } from "../base/text/integers.js";
-import { RpcError, toRpcError } from "../rpc/errors.js";
+import { type Outcome, RpcError, toRpcError } from "../rpc/errors.js";
 import type { Arrival, Gate, Protocol } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
 import { type UsageByPrefix, UsageTracker } from "./address-usage.js";
@@ -26,7 +26,7 @@ import {
 import { createIdentify, type IdentitySettings } from "./identity.js";
 import { bytesPerRequest, type Charges, createRateLimit } from "./rate-limit.js";
 import { ByteBudget, type ByteLimits, defaultBytes, type PermitDeps, RequestPermit } from "./request-permit.js";
-import { type AccessLine, createRequestReporter, type FinishedRequest, isStream } from "./request-reporter.js";
+import { type AccessLine, createRequestReporter, type FinishedRequest, isStream, type ReportedArrival } from "./request-reporter.js";
 
 export interface EdgeSettings extends IdentitySettings {
   /** CIDR ranges of proxies with trusted forwarding headers. */
@@ -40,7 +40,7 @@ export interface EdgeSettings extends IdentitySettings {
   readonly connections?: ConnectionLimits;
   readonly streams?: StreamLimits;
   readonly bytes?: ByteLimits;
-  readonly onFinished?: (request: FinishedRequest, arrival: Arrival) => void;
+  readonly onFinished?: (request: FinishedRequest, arrival: ReportedArrival) => void;
   /** Returns headers for the response of an rpc, in addition to the rate limit: a flat list of names and values. */
   readonly headersOf?: (method: ServedMethod) => readonly string[];
   /** Called with a line of the access log for a finished request; limited per second. */
@@ -162,6 +162,12 @@ export function createEdge(settings: EdgeSettings) {
         reportRequest(admitted, toRpcError(error).reason, performance.now());
         throw error;
       }
+    },
+    record(arrival: ReportedArrival, outcome: Outcome): void {
+      const startMs = performance.now();
+      const { remoteAddress } = arrival.connection;
+      const address = findClientAddress(remoteAddress, (name) => arrival.header(name), isTrustedProxy);
+      reportRequest({ arrival, address, protocol: "http", method: undefined, startMs }, outcome, startMs);
     },
     /** Returns statistics of the rate limiter and values for the metrics. */
     stats: () => ({

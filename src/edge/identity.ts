@@ -11,6 +11,7 @@ import { isStrongKey } from "../base/crypto/key-validation.js";
 import { toPublicKey } from "../base/crypto/parse-hash.js";
 import { hex32, identityText } from "../base/crypto/signing-payloads.js";
 import { RpcError } from "../rpc/errors.js";
+import type { RequestHeader } from "../rpc/exchange/request-headers.js";
 
 /** Source of identities: signed headers, or a header that a trusted gateway sets. */
 export type IdentityMode = "signed" | "trusted-header";
@@ -31,7 +32,7 @@ const maxAheadMs = 60_000;
 const maxCachedProofs = 10_000;
 
 /** Returns a request header by lower-case name. */
-type Header = (name: string) => string | undefined;
+type Header = (name: RequestHeader) => string | undefined;
 
 /**
  * Returns the caller's key from the request headers: 0x and 64 lower-case hex digits; undefined for an anonymous
@@ -71,7 +72,7 @@ function createSignedIdentify(settings: IdentitySettings, nowMs: () => number): 
   const verified = createLruCache<Proven>(maxCachedProofs);
 
   return (header) => {
-    const [claim, timestamp, signature, network] = ["identity", "timestamp", "signature", "network"].map(
+    const [claim, timestamp, signature, network] = (["identity", "timestamp", "signature", "network"] as const).map(
       (name) => header(name) ?? "",
     ) as [string, string, string, string];
     if (signature === "") {

@@ -6,13 +6,20 @@ import type { Outcome } from "../rpc/errors.js";
 import type { Arrival, Protocol } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
 
-export interface AdmittedRequest {
-  readonly arrival: Arrival;
+export type ReportedArrival = Pick<Arrival, "requestId" | "connection" | "header">;
+
+/** Request that is reported when it ends. */
+export interface ReportedRequest {
+  readonly arrival: ReportedArrival;
   readonly address: string;
   readonly protocol: Protocol;
   method: ServedMethod | undefined;
   /** Start time on the clock of `performance.now()`. */
   readonly startMs: number;
+}
+
+export interface AdmittedRequest extends ReportedRequest {
+  readonly arrival: Arrival;
 }
 
 export interface AccessLine {
@@ -41,12 +48,12 @@ export function createRequestReporter({
   onFinished,
   onAccess,
 }: {
-  readonly onFinished?: ((request: FinishedRequest, arrival: Arrival) => void) | undefined;
+  readonly onFinished?: ((request: FinishedRequest, arrival: ReportedArrival) => void) | undefined;
   readonly onAccess: (line: AccessLine) => void;
 }) {
   const logFinished = limitLines(onAccess, accessLinesPerSecond);
   const logCancelled = limitLines(onAccess, cancelledLinesPerSecond);
-  return (admitted: AdmittedRequest, code: Outcome, endMs: number): void => {
+  return (admitted: ReportedRequest, code: Outcome, endMs: number): void => {
     const { arrival, address, protocol, startMs } = admitted;
     const describe = (): Omit<AccessLine, "address"> => ({
       requestId: arrival.requestId,

@@ -27,6 +27,7 @@ export function createUnrestrictedGate(
   });
   return {
     connect: (remoteAddress, close) => connections.connect(remoteAddress, close),
+    record: ignore,
     admit(arrival, _protocol, method): Permit {
       check(arrival);
       return {

@@ -9,9 +9,11 @@ import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BasicTracerProvider, BatchSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import type { MeasuredRequest } from "./row.js";
 
+type TraceHeader = "traceparent" | "tracestate";
+
 export interface TracedRequest extends MeasuredRequest {
   readonly requestId: string;
-  header(name: string): string | undefined;
+  header(name: TraceHeader): string | undefined;
 }
 
 export type Traces = ReturnType<typeof createTraces>;
@@ -21,7 +23,7 @@ const exportWithinMs = 3_000;
 
 const headers: TextMapGetter<TracedRequest> = {
   keys: () => ["traceparent", "tracestate"],
-  get: (request, name) => request.header(name),
+  get: (request, name) => request.header(name as TraceHeader),
 };
 
 /**

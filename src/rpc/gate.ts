@@ -5,7 +5,8 @@
  */
 import type { Caching } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import type { Flow } from "../base/async/fair-scheduler.js";
-import { type RpcError, toRpcError } from "./errors.js";
+import { type Outcome, type RpcError, toRpcError } from "./errors.js";
+import type { RequestHeader } from "./exchange/request-headers.js";
 import type { Caller, ServedMethod, ServedService } from "./service.js";
 
 export type Protocol = "http" | "grpc" | "connect" | "grpc-web" | "json-rpc" | "mcp";
@@ -43,7 +44,7 @@ export interface Arrival {
   /** True if the request has a body that has not been read. */
   readonly isIncomplete: boolean;
   /** Returns a request header or gRPC metadata entry by lowercase name; repeated entries are joined with commas. */
-  header(name: string): string | undefined;
+  header(name: RequestHeader): string | undefined;
   /** Calls the listener once, when the full response has been handed to the system or the client has disconnected. */
   onClose(listener: () => void): void;
   /** Aborts the request immediately, whatever is in progress. */
@@ -111,6 +112,11 @@ export interface Gate {
    * @throws RpcError if the request is rejected.
    */
   admit(arrival: Arrival, protocol: Protocol, method: ServedMethod | undefined): Permit;
+  /**
+   * Counts and logs a request that gets its response without admission: preflights, and requests that are not valid
+   * HTTP. Such a response costs as little as a rejection.
+   */
+  record(arrival: Pick<Arrival, "requestId" | "connection" | "header">, outcome: Outcome): void;
 }
 
 /** Entity tags of the states from which responses are built. */

@@ -6,6 +6,7 @@ import type { Readable } from "node:stream";
 import type { Arrival, Connection, Permit } from "../gate.js";
 import { discardBody, type EarlyCheck, iterateChunks, readBody } from "./body.js";
 import { writePiece } from "./pacing.js";
+import type { RequestHeader } from "./request-headers.js";
 
 export interface HttpResponseBody {
   readonly body?: string | Buffer | undefined;
@@ -52,7 +53,11 @@ export abstract class Exchange implements Arrival {
     this.query = mark < 0 ? "" : url.slice(mark + 1);
   }
 
-  header(name: string): string | undefined {
+  header(name: RequestHeader): string | undefined {
+    return this.headerText(name);
+  }
+
+  private headerText(name: string): string | undefined {
     const value = this.headers[name];
     return Array.isArray(value) ? value.join(", ") : value;
   }
@@ -61,7 +66,7 @@ export abstract class Exchange implements Arrival {
   headerEntries(): [name: string, value: string][] {
     return Object.keys(this.headers)
       .filter((name) => !name.startsWith(":"))
-      .map((name) => [name, this.header(name) ?? ""]);
+      .map((name) => [name, this.headerText(name) ?? ""]);
   }
 
   /** Length of the body in bytes, as announced by the client; 0 if not announced. */

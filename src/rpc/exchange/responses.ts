@@ -2,6 +2,7 @@
 import { RpcError } from "../errors.js";
 import { statusFields } from "../grpc-status.js";
 import type { HttpResponse, HttpResponseBody } from "./exchange.js";
+import { pageHeaders } from "./request-headers.js";
 import type { RpcMedia } from "./rpc-requests.js";
 
 /** Header that keeps browsers from running text of users as another type than the response declares. */
@@ -25,7 +26,7 @@ export const preflightHeaders: readonly string[] = [
   "Access-Control-Allow-Methods",
   "GET, POST, OPTIONS",
   "Access-Control-Allow-Headers",
-  "Content-Type, If-None-Match, Gatehouse-Min-Block, identity, signature, timestamp, network, connect-protocol-version, connect-timeout-ms, x-grpc-web, x-user-agent, grpc-timeout",
+  pageHeaders.join(", "),
   "Access-Control-Max-Age",
   "86400",
 ];

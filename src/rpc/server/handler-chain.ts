@@ -47,15 +47,19 @@ function createHandler(
   };
 }
 
-export function createPreflightHandler(deps: ServeDeps): Handler {
-  return createHandler(
-    ({ method }) => method === "OPTIONS",
-    ({ requestId }, { headers }) => ({
-      status: 204,
-      headers: ["X-Request-Id", requestId, ...preflightHeaders, ...headers],
-    }),
-    deps,
-  );
+/**
+ * Creates the handler of preflights. They are counted and never rejected: a page cannot read the error of a preflight,
+ * and the request that follows has its own admission.
+ */
+export function createPreflightHandler({ gate }: Pick<ServeDeps, "gate">): Handler {
+  return (exchange) => {
+    if (exchange.method !== "OPTIONS") {
+      return false;
+    }
+    exchange.send({ status: 204, headers: ["X-Request-Id", exchange.requestId, ...preflightHeaders] });
+    gate.record(exchange, "OK");
+    return true;
+  };
 }
 
 /** Creates the handler of `POST /`, the JSON-RPC entry point. */
