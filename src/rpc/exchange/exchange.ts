@@ -30,6 +30,12 @@ export abstract class Exchange implements Arrival {
   /** Query as sent, without the question mark. */
   readonly query: string;
   protected abstract readonly headers: IncomingHttpHeaders;
+  /** Values of the Host header, one for each line; of `:authority` over HTTP/2. */
+  abstract readonly hosts: readonly string[];
+  /** True if HTTP requires a Host header. */
+  abstract readonly requiresHost: boolean;
+  /** True if the client waits for 100 before it sends the body, and the node has not sent it. */
+  awaitsContinue = false;
   protected abstract readonly source: Readable;
   /** True if the client sends a body. */
   protected abstract readonly hasBody: boolean;
@@ -94,6 +100,9 @@ export abstract class Exchange implements Arrival {
       this.countBody(bytes);
       permit.reserveRequestBytes(bytes);
     };
+    if (this.contentLength <= maxBytes) {
+      this.requestBody();
+    }
     const body = await readBody(this.source, this.contentLength, maxBytes, onBytes, earlyCheck);
     this.isBodyRead = true;
     permit.occupySlot();
@@ -107,11 +116,22 @@ export abstract class Exchange implements Arrival {
 
   /** Yields the chunks of the body as they arrive. Throws if the client disconnects before the end. */
   async *readChunks(): AsyncGenerator<Uint8Array> {
+    this.requestBody();
     for await (const chunk of iterateChunks(this.source)) {
       this.countBody(chunk.length);
       yield chunk;
     }
   }
+
+  /** Sends 100 to a client that waits for it. */
+  private requestBody(): void {
+    if (this.awaitsContinue) {
+      this.awaitsContinue = false;
+      this.sendContinue();
+    }
+  }
+
+  protected abstract sendContinue(): void;
 
   /** Called with the size of each body chunk that is read. */
   protected countBody(_bytes: number): void {}

@@ -25,6 +25,19 @@ export class Http1Exchange extends Exchange {
     return this.request.headers;
   }
 
+  get hosts(): readonly string[] {
+    const { rawHeaders } = this.request;
+    return rawHeaders.filter((_, i) => i % 2 === 1 && isHost(rawHeaders[i - 1]!));
+  }
+
+  get requiresHost(): boolean {
+    return this.request.httpVersion === "1.1";
+  }
+
+  protected sendContinue(): void {
+    this.response.writeContinue();
+  }
+
   protected get hasBody(): boolean {
     return this.contentLength > 0 || "transfer-encoding" in this.request.headers;
   }
@@ -73,8 +86,13 @@ export class Http1Exchange extends Exchange {
   private closingHeaders(): readonly string[] {
     const { complete, headers } = this.request;
     const isLong = "transfer-encoding" in headers || this.contentLength > maxTickBytes;
-    return isLong && !complete ? ["Connection", "close"] : [];
+    // Without 100 the client decides whether it sends the body, so the next request cannot be found.
+    return (isLong && !complete) || this.awaitsContinue ? ["Connection", "close"] : [];
   }
+}
+
+function isHost(name: string): boolean {
+  return name.length === 4 && name.toLowerCase() === "host";
 }
 
 /** Returns path and query of a URL, without the origin that a proxy may include. */

@@ -19,6 +19,23 @@ export class Http2Exchange extends Exchange {
   ) {
     super(requestId, connection, headers[":path"] ?? "/", source);
     this.method = headers[":method"] ?? "GET";
+    this.awaitsContinue = this.hasBody && headers.expect?.toLowerCase() === "100-continue";
+  }
+
+  get hosts(): readonly string[] {
+    const { ":authority": authority, host } = this.headers;
+    return [authority, host].filter((value) => value !== undefined);
+  }
+
+  /** Clients of HTTP/2 may leave out the host. */
+  get requiresHost(): boolean {
+    return false;
+  }
+
+  protected sendContinue(): void {
+    if (this.canStart) {
+      this.source.additionalHeaders({ ":status": 100 });
+    }
   }
 
   protected get hasBody(): boolean {

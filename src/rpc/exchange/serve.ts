@@ -88,6 +88,9 @@ export function serveExchange(exchange: Exchange, handling: ExchangeHandling, de
       exchange.onClose(() => clearTimeout(timer));
     }
     const rejection = checkBeforeBody(handling.method, exchange, call.caller);
+    if (rejection !== undefined && exchange.awaitsContinue) {
+      throw rejection;
+    }
     if (rejection !== undefined) {
       // A client that is still sending may never read the response. Discard the body first.
       exchange.discardBody().then(() => fail(rejection), fail);

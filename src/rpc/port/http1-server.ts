@@ -2,44 +2,47 @@
  * HTTP/1.1 server of a port. This server owns the listening socket, because Node.js enforces timeouts only while
  * listening.
  */
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createHttpsServer, type ServerOptions as HttpsServerOptions } from "node:https";
 import type { Socket } from "node:net";
-import { RpcError } from "../errors.js";
-import { errorBody } from "../exchange/responses.js";
+import type { RpcError } from "../errors.js";
+import { methodNotAllowed } from "../exchange/responses.js";
 import { httpTimeouts } from "./listen.js";
+import { toParserError } from "./request-head.js";
+
+export interface Http1Listeners {
+  /** @param awaitsContinue true if the client waits for 100 before it sends the body. */
+  readonly onRequest: (request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean) => void;
+  /** Called with a socket that has no response for its last request, which is rejected with this error. */
+  readonly onRejected: (socket: Socket, failure: RpcError) => void;
+}
 
 /** @param idleTimeoutMs time limit for an idle connection between requests. */
 export function createHttp1Server(
-  listener: RequestListener,
+  { onRequest, onRejected }: Http1Listeners,
   tls: HttpsServerOptions | undefined,
   idleTimeoutMs: number,
 ): Server {
-  const timeouts = { ...httpTimeouts, keepAliveTimeout: idleTimeoutMs };
+  // The port checks the host itself. Node.js would respond without a body.
+  const options = { ...httpTimeouts, keepAliveTimeout: idleTimeoutMs, requireHostHeader: false };
   const server =
     tls === undefined
-      ? createServer(timeouts, listener)
-      : createHttpsServer({ ...timeouts, ...tls, handshakeTimeout: httpTimeouts.headersTimeout }, listener);
-  server.on("clientError", handleClientError);
+      ? createServer(options)
+      : createHttpsServer({ ...options, ...tls, handshakeTimeout: httpTimeouts.headersTimeout });
+  const listener =
+    (awaitsContinue: boolean) =>
+    (request: IncomingMessage, response: ServerResponse): void =>
+      onRequest(request, response, awaitsContinue);
+  server.on("request", listener(false)).on("checkExpectation", listener(false)).on("checkContinue", listener(true));
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === "ECONNRESET" || !socket.writable) {
+      socket.destroy();
+    } else {
+      onRejected(socket as Socket, toParserError(error));
+    }
+  });
+  server.on("connect", (_request, socket) =>
+    onRejected(socket as Socket, methodNotAllowed("CONNECT", ["GET", "POST", "OPTIONS"])),
+  );
   return server;
 }
-
-/** Responds to a request that the HTTP parser rejected, with the common error body, if the socket is still writable. */
-function handleClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const failure = clientFailures[error.code ?? ""] ?? invalidHttp;
-  const body = errorBody(failure);
-  socket.end(
-    `HTTP/1.1 ${failure.kind.httpStatus} ${failure.reason}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nAccess-Control-Allow-Origin: *\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n${body}`,
-  );
-}
-
-const clientFailures: Readonly<Record<string, RpcError>> = {
-  HPE_HEADER_OVERFLOW: new RpcError("HEADERS_TOO_LARGE", "The request line and headers are too large."),
-  ERR_HTTP_REQUEST_TIMEOUT: new RpcError("REQUEST_TIMEOUT", "The request did not arrive in time."),
-};
-const invalidHttp = new RpcError("INVALID_REQUEST", "The request is not valid HTTP.");

@@ -40,7 +40,7 @@ export function parseInPieces(
       isHeld = false;
       socket.resume();
     }
-    while (waiting !== undefined && !isPausedByNode && mayParse() && !socket.destroyed) {
+    while (waiting !== undefined && !isPausedByNode && mayParse() && !isEnded()) {
       const piece: Buffer = waiting.subarray(0, lengthOfPiece(waiting));
       setWaiting(piece.length === waiting.length ? undefined : waiting.subarray(piece.length));
       parsers.forEach((listener) => listener.call(socket, piece));
@@ -51,6 +51,9 @@ export function parseInPieces(
       socket.pause();
     }
   }
+
+  /** Returns true if no request can get a response. The parser may serve another connection by then. */
+  const isEnded = (): boolean => socket.destroyed || socket.writableEnded;
 
   function setWaiting(next: Buffer | undefined): void {
     onWaiting((next?.length ?? 0) - (waiting?.length ?? 0));

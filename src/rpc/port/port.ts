@@ -2,17 +2,21 @@
  * Port or Unix socket that serves HTTP/1.1 and HTTP/2, in cleartext or over TLS. The gate admits every connection, and
  * every request or stream becomes an exchange.
  */
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
 import { Server as TlsServer, TLSSocket } from "node:tls";
 import { identityOfCertificate, type TlsCredentials } from "../../base/crypto/certificate.js";
+import type { RpcError } from "../errors.js";
 import type { Exchange } from "../exchange/exchange.js";
 import { Http1Exchange } from "../exchange/http1-exchange.js";
+import { errorResponse } from "../exchange/responses.js";
 import { FairScheduler } from "../../base/async/fair-scheduler.js";
 import type { Connection, Gate } from "../gate.js";
 import { createHttp1Server } from "./http1-server.js";
 import { createHttp2Sessions, isOld, penalizeResets } from "./http2-sessions.js";
 import { defaultIdleTimeoutMs, httpTimeouts, listenOn, type RpcListener } from "./listen.js";
 import { containsSeveral, maxPipelined, parseInPieces, type PieceParser } from "./pipelining.js";
+import { checkHead, formatResponse } from "./request-head.js";
 import { type Accept, type AcceptVersion, awaitFirstBytes, detectHttpVersion } from "./protocol-detection.js";
 
 /**
@@ -79,22 +83,7 @@ export function createPort(deps: PortDeps): RpcListener {
   /** Time until which connections are parsed in pieces, on the clock of `performance.now()`. */
   let inPiecesUntilMs = 0;
   const server = createHttp1Server(
-    (request, response) => {
-      const entry = bySocket.get(request.socket)!;
-      entry.isUsed = true;
-      if (isDraining || isOld(entry.sinceMs, connectionAgeMs)) {
-        response.shouldKeepAlive = false;
-      }
-      const { connection } = entry;
-      arrive(new Http1Exchange(nextRequestId(), connection, request, response), () => {
-        if (entry.pieces !== undefined) {
-          scheduler.defer(connection.flow, resume, entry.pieces);
-        }
-      });
-      if (entry.pieces === undefined && connection.unanswered > maxPipelined) {
-        parseAllInPieces();
-      }
-    },
+    { onRequest, onRejected },
     tls === undefined ? undefined : { ...tls, ...(isMutual ? mutualTls : { ALPNCallback: chooseProtocol }) },
     idleTimeoutMs,
   );
@@ -102,6 +91,37 @@ export function createPort(deps: PortDeps): RpcListener {
     acceptCleartext();
   } else {
     acceptTls();
+  }
+
+  function onRequest(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
+    const entry = bySocket.get(request.socket)!;
+    entry.isUsed = true;
+    if (isDraining || isOld(entry.sinceMs, connectionAgeMs)) {
+      response.shouldKeepAlive = false;
+    }
+    const { connection } = entry;
+    const exchange = new Http1Exchange(nextRequestId(), connection, request, response);
+    exchange.awaitsContinue = awaitsContinue;
+    arrive(exchange, () => {
+      if (entry.pieces !== undefined) {
+        scheduler.defer(connection.flow, resume, entry.pieces);
+      }
+    });
+    if (entry.pieces === undefined && connection.unanswered > maxPipelined) {
+      parseAllInPieces();
+    }
+  }
+
+  /** Responds on a socket whose last request never became an exchange. */
+  function onRejected(socket: Socket, failure: RpcError): void {
+    const connection = bySocket.get(socket)?.connection;
+    if (connection === undefined) {
+      socket.destroy();
+      return;
+    }
+    const requestId = nextRequestId();
+    socket.end(formatResponse(errorResponse(requestId, failure)));
+    gate.record({ requestId, connection, header: () => undefined }, failure.reason);
   }
 
   /** Counts an exchange until it closes, and handles it when it is the turn of its address. */
@@ -118,8 +138,15 @@ export function createPort(deps: PortDeps): RpcListener {
   }
 
   function handleOpen(exchange: Exchange): void {
-    if (!exchange.isClosed) {
+    if (exchange.isClosed) {
+      return;
+    }
+    const failure = checkHead(exchange);
+    if (failure === undefined) {
       handle(exchange);
+    } else {
+      exchange.send(errorResponse(exchange.requestId, failure));
+      gate.record(exchange, failure.reason);
     }
   }
 

@@ -1,0 +1,114 @@
+/** Errors below the protocols: each has the common body, a request ID and a log line, in both edges. */
+import test from "ava";
+import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
+import { connect } from "node:net";
+import { startEdgeServer } from "../../helpers/nodes/edge-server.js";
+import type { Teardown } from "../../helpers/nodes/teardown.js";
+import { connectTransport } from "../../helpers/wire/transports.js";
+import { until } from "../../helpers/nodes/until.js";
+
+const get = "GET /health HTTP/1.1\r\n";
+const host = "Host: a\r\n";
+
+/** Heads without their empty line, and the status. */
+const heads: readonly (readonly [title: string, head: string, status: number, errorCode: string])[] = [
+  ["no Host", get, 400, "INVALID_REQUEST"],
+  ["two Host lines", `${get}${host}${host}`, 400, "INVALID_REQUEST"],
+  ["a list of hosts", `${get}Host: a, b\r\n`, 400, "INVALID_REQUEST"],
+  ["a host with markup", `${get}Host: a b<script>\r\n`, 400, "INVALID_REQUEST"],
+  ["a line that is no header", `${get}${host}nothing\r\n`, 400, "INVALID_REQUEST"],
+  ["headers that are too large", `${get}${host}X-Long: ${"x".repeat(20_000)}\r\n`, 431, "HEADERS_TOO_LARGE"],
+  ["an unknown expectation", `${get}${host}Expect: more\r\n`, 417, "INVALID_REQUEST"],
+  ["a transfer coding", `POST / HTTP/1.1\r\n${host}Transfer-Encoding: gzip, chunked\r\n`, 501, "NOT_IMPLEMENTED"],
+  ["CONNECT", `CONNECT a:1 HTTP/1.1\r\n${host}`, 405, "METHOD_NOT_ALLOWED"],
+];
+
+/** Sends bytes, and returns all that the server sends until it closes the connection or `isComplete` is true. */
+async function exchangeBytes(t: Teardown, port: number, bytes: string, isComplete = (_: string) => false) {
+  const socket = connect(port, "127.0.0.1").on("error", () => undefined);
+  t.teardown(() => socket.destroy());
+  socket.write(bytes);
+  let text = "";
+  socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  await Promise.race([once(socket, "end"), until(() => isComplete(text))]);
+  return text;
+}
+
+const isWhole = (text: string): boolean => {
+  const [head = "", body] = text.split("\r\n\r\n");
+  return body !== undefined && body.length >= Number(/content-length: (\d+)/i.exec(head)?.[1]);
+};
+
+for (const edge of ["compiled", "express"] as const) {
+  for (const [title, head, status, errorCode] of heads) {
+    test(`${title} is ${status} with the common body, ${edge} edge`, async (t) => {
+      const { port, access } = await startEdgeServer(t, {}, edge);
+      const [lines = "", body = ""] = (await exchangeBytes(t, port, `${head}\r\n`, isWhole)).split("\r\n\r\n");
+      t.true(lines.startsWith(`HTTP/1.1 ${status} `), lines);
+      t.like(JSON.parse(body), { success: false, errorCode });
+      const requestId = /^x-request-id: (.+)$/im.exec(lines)?.[1];
+      t.truthy(requestId);
+      t.regex(lines, /^content-type: application\/json; charset=utf-8$/im);
+      t.regex(lines, /^x-content-type-options: nosniff$/im);
+      await until(() => access.some((line) => line.requestId === requestId && line.code === errorCode));
+    });
+  }
+
+  test(`a host with a port, IPv6, and none in HTTP/1.0 are accepted; an upgrade is ignored, ${edge} edge`, async (t) => {
+    const { port } = await startEdgeServer(t, {}, edge);
+    for (const head of [
+      `${get}Host: a.example:80\r\n`,
+      `${get}Host: [::1]:1\r\n`,
+      `${get}Host:\r\n`,
+      "GET /health HTTP/1.0\r\n",
+      `${get}${host}Connection: upgrade\r\nUpgrade: websocket\r\n`,
+    ]) {
+      t.regex(await exchangeBytes(t, port, `${head}\r\n`, isWhole), /^HTTP\/1\.1 200 /, head);
+    }
+  });
+
+  test(`100 comes before a body that is read, and not before a rejection, ${edge} edge`, async (t) => {
+    const { port } = await startEdgeServer(t, {}, edge);
+    const post = (path: string, length: number): string =>
+      `POST ${path} HTTP/1.1\r\n${host}Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`;
+    const health = "/gatehouse.health.v1.HealthService/GetHealth";
+    for (const path of [health, "/"]) {
+      const first = await exchangeBytes(t, port, post(path, 2), (text) => text !== "");
+      t.is(first, "HTTP/1.1 100 Continue\r\n\r\n", path);
+    }
+    for (const [path, length, status] of [
+      [health, 3_000_000, 429],
+      ["/", 3_000_000, 413],
+      ["/nothing", 10, 404],
+    ] as const) {
+      // The connection ends, because the server cannot know whether a body follows.
+      t.regex(await exchangeBytes(t, port, post(path, length)), new RegExp(`^HTTP/1\\.1 ${status} `), path);
+    }
+  });
+}
+
+test("100-continue is answered over HTTP/2, and other expectations are 417", async (t) => {
+  const { port } = await startEdgeServer(t);
+  const session = connectHttp2(`http://127.0.0.1:${port}`);
+  t.teardown(() => session.destroy());
+  const headers = { ":method": "POST", ":path": "/gatehouse.health.v1.HealthService/GetHealth" };
+  const request = session.request({ ...headers, "content-type": "application/json", expect: "100-continue" });
+  await once(request, "continue");
+  request.end("{}");
+  const [response] = (await once(request, "response")) as [{ ":status": number }];
+  t.is(response[":status"], 200);
+
+  const large = session.request({ ...headers, expect: "100-continue", "content-length": "3000000", ":path": "/" });
+  let isContinued = false;
+  large.on("continue", () => (isContinued = true));
+  const [refused] = (await once(large, "response")) as [{ ":status": number }];
+  t.deepEqual([refused[":status"], isContinued], [413, false]);
+
+  const client = connectTransport("HTTP/2 by prior knowledge", { port });
+  t.teardown(() => client.close());
+  const { status, text } = await client.ask("/health", { headers: { expect: "more" } });
+  t.is(status, 417);
+  t.like(JSON.parse(text), { success: false, errorCode: "INVALID_REQUEST" });
+  t.is((await client.ask("/health", { headers: { ":authority": "a b" } }).catch(() => ({ status: 400 }))).status, 400);
+});
