@@ -19,9 +19,14 @@ interface EventServiceDeps {
   readonly checkRetained: (number: bigint, lowest: bigint) => void;
   /** Interval between progress messages while the stream scans blocks without matching events, in ms. Default: 10 s. */
   readonly progressEveryMs?: number;
+  /** Wait in milliseconds for the block of a cursor that is ahead of the chain. Default: 5 s. */
+  readonly cursorWaitMs?: number;
 }
 
 const defaultProgressEveryMs = 10_000;
+const defaultCursorWaitMs = 5_000;
+/** Delay in seconds after which clients should retry. */
+const retryAfterS = 5;
 /**
  * Limit on the older blocks that all streams together search in one tick. A search of cached blocks waits for nothing,
  * so that streams with filters would otherwise hold up all other requests. One block takes at most 0.3 ms.
@@ -29,7 +34,7 @@ const defaultProgressEveryMs = 10_000;
 const blocksPerTick = 16;
 
 export function createEvents(deps: EventServiceDeps) {
-  const { log, checkRetained, progressEveryMs = defaultProgressEveryMs } = deps;
+  const { log, checkRetained, progressEveryMs = defaultProgressEveryMs, cursorWaitMs = defaultCursorWaitMs } = deps;
   const notifier = createNotifier();
   const live = createLiveEvents();
   const historyTurn = createFairTurns(blocksPerTick);
@@ -43,10 +48,35 @@ export function createEvents(deps: EventServiceDeps) {
     return head;
   }
 
+  /**
+   * Waits until the chain has the block of a cursor, which may come from a node that is ahead of this one.
+   *
+   * @throws RpcError STATE_NOT_READY if the block does not arrive in time.
+   */
+  async function waitForCursor({ block }: CursorPosition, signal: AbortSignal): Promise<void> {
+    const late = AbortSignal.timeout(cursorWaitMs);
+    const ended = AbortSignal.any([signal, late]);
+    while (requireHead().number < block && !signal.aborted && !notifier.isClosed()) {
+      if (late.aborted) {
+        throw new RpcError(
+          "STATE_NOT_READY",
+          `The cursor is of block ${block}, and this node is at block ${requireHead().number}. The node is behind: ` +
+            `try again in ${retryAfterS} s, or use another node. If the cursor is from another network, or from before ` +
+            "a restore, start without it.",
+          retryAfterS,
+        );
+      }
+      await notifier.wait(ended);
+    }
+  }
+
   async function* watch(
     ...[request, { caller, signal }]: Parameters<Implementation<typeof EventService>["watch"]>
   ): AsyncGenerator<EventMessage, void> {
     const decoded = readWatchRequest(request);
+    if (decoded.cursor !== undefined) {
+      await waitForCursor(decoded.cursor, signal);
+    }
     const { number, lowestBlock } = requireHead();
     let position = decoded.after ?? { block: number, position: positionOfBlock };
     checkRetained(blockAfter(position), lowestBlock);
@@ -60,7 +90,7 @@ export function createEvents(deps: EventServiceDeps) {
       let message: EventMessage | undefined;
       if (liveEvent !== undefined) {
         liveSequence = liveEvent.sequence;
-        message = decoded.matches(liveEvent, true) ? toMessage(position, liveEvent.event) : undefined;
+        message = decoded.matches(liveEvent, true) ? toMessage(sentUpTo(position, latest), liveEvent.event) : undefined;
       } else if (next <= latest) {
         if (next < latest) {
           await historyTurn(caller.address);
@@ -74,7 +104,7 @@ export function createEvents(deps: EventServiceDeps) {
         // Reports to the subscriber that it has caught up. The cursor is the position to resume from if the stream
         // ends before the next event.
         hasCaughtUp = true;
-        const report = toMessage(position, progress);
+        const report = toMessage(sentUpTo(position, latest), progress);
         message = report.cursor === last.cursor ? undefined : report;
       }
       if (message !== undefined) {
@@ -107,6 +137,11 @@ export function createEvents(deps: EventServiceDeps) {
 }
 
 const progress = { case: "progress", value: {} } as const;
+
+/** Returns the position up to which a stream is complete. One that starts with a future block is complete at the head. */
+function sentUpTo(position: CursorPosition, latest: bigint): CursorPosition {
+  return position.block > latest ? { block: latest, position: positionOfBlock } : position;
+}
 
 /**
  * Returns a message that is not an event of a block, with the current cursor of the stream. Its block is the last one

@@ -23,10 +23,13 @@ export function readWatchRequest(request: WatchRequest) {
   const owners = new Set(request.owners);
   const transactions = new Set(request.transactions);
   const kinds = new Set(request.kinds);
+  const cursor = request.from === "" ? undefined : readCursor(request.from);
   const isUnfiltered = addresses.size + owners.size + transactions.size === 0;
   return {
     /** Position after which the stream starts; undefined to start after the latest block. */
-    after: readStart(request),
+    after: readStart(cursor, request.fromBlock),
+    /** Cursor of the request. The chain must have its block. */
+    cursor,
     /** True if the filter requires the owners of programs. */
     requestsOwners: owners.size > 0,
     /**
@@ -57,12 +60,9 @@ export function readWatchRequest(request: WatchRequest) {
   };
 }
 
-function readStart({ from, fromBlock }: WatchRequest): CursorPosition | undefined {
-  if (from !== "") {
-    return readCursor(from);
-  }
-  if (fromBlock === undefined) {
-    return undefined;
+function readStart(cursor: CursorPosition | undefined, fromBlock: bigint | undefined): CursorPosition | undefined {
+  if (cursor !== undefined || fromBlock === undefined) {
+    return cursor;
   }
   return { block: fromBlock < 1n ? 0n : fromBlock - 1n, position: positionOfBlock };
 }

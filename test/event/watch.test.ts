@@ -263,7 +263,7 @@ test("sends live events for rejected transactions and for signed heads", async (
 test("a stream from a future block waits for that block", async (t) => {
   const chain = await start(t);
   const listener = await chain.listen("?fromBlock=3&kinds=block");
-  t.like(listener.heard[0] ?? (await firstOf(listener)), { cursor: "2", progress: {} });
+  t.like(listener.heard[0] ?? (await firstOf(listener)), { cursor: "0", progress: {} });
   for (let i = 1; i <= 4; i++) {
     await chain.write(createPublic(`p${i}`, "{}"));
   }
@@ -368,4 +368,34 @@ test("limits the streams of an address with 429, without blocking its other requ
     const next = await chain.listen();
     return next.status === 200;
   });
+});
+
+test("a cursor ahead of the chain waits for its block, and is refused if the block does not come", async (t) => {
+  const chain = await start(t);
+  const { number } = await chain.write(createPublic("first", "{}"));
+  const waiting = chain.listen(`?from=${number + 1}&kinds=block`);
+  const second = await chain.write(createPublic("second", "{}"));
+  t.is(second.number, number + 1);
+  const third = await chain.write(createPublic("third", "{}"));
+  const listener = await waiting;
+  t.is(listener.status, 200);
+  await until(() => listener.heard.some((event) => event.block?.header.number === third.number));
+  const blocks = listener.heard.flatMap(({ block }) => (block === undefined ? [] : [block.header.number]));
+  t.deepEqual(blocks, [third.number], "the block of the cursor is not sent again");
+
+  const refused = await ask(chain.node.port, "/events?from=500");
+  t.is(refused.status, 503);
+  const { errorCode, error } = JSON.parse(refused.text) as { errorCode: string; error: string };
+  t.is(errorCode, "STATE_NOT_READY");
+  t.regex(error, new RegExp(`block 500, and this node is at block ${third.number}\\.`));
+});
+
+test("progress of a stream that starts with a future block is that of the chain", async (t) => {
+  const chain = await start(t);
+  const { number } = await chain.write(createPublic("first", "{}"));
+  const { text } = await ask(chain.node.port, `/chain/head`);
+  t.is((JSON.parse(text) as { number: number }).number, number);
+  const listener = await chain.listen("?fromBlock=500&kinds=block");
+  await until(() => listener.heard.length > 0);
+  t.is(listener.heard[0]!.cursor, String(number));
 });
