@@ -47,7 +47,14 @@ export function createCalls({ transport, lifetime, retry, timeoutMs, identity }:
     async unary(method, signal, callTimeoutMs = timeoutMs, header, input, contextValues) {
       return await lifetime.run(signal, async (callSignal) => {
         const attempt = async (leftMs: number | undefined) =>
-          await transport.unary(method, callSignal, limitTimeout(leftMs), await headersOf(header), input, contextValues);
+          await transport.unary(
+            method,
+            callSignal,
+            limitTimeout(leftMs),
+            await headersOf(header),
+            input,
+            contextValues,
+          );
         return await withRetry(attempt, {
           retry: mayRetry(method) ? retry : { ...retry, attempts: 1 },
           // In Connect, 0 means no limit.

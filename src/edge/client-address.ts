@@ -6,7 +6,7 @@
 import { BlockList, isIP, isIPv4 } from "node:net";
 import { createLruCache } from "../base/caches/lru-cache.js";
 import { normalizeAddress } from "../base/ip-address.js";
-import type { RequestHeader } from "../rpc/exchange/request-headers.js";
+import type { RequestHeader } from "../rpc/gate.js";
 
 const maxCachedAddresses = 10_000;
 

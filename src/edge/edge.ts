@@ -26,7 +26,13 @@ import {
 import { createIdentify, type IdentitySettings } from "./identity.js";
 import { bytesPerRequest, type Charges, createRateLimit } from "./rate-limit.js";
 import { ByteBudget, type ByteLimits, defaultBytes, type PermitDeps, RequestPermit } from "./request-permit.js";
-import { type AccessLine, createRequestReporter, type FinishedRequest, isStream, type ReportedArrival } from "./request-reporter.js";
+import {
+  type AccessLine,
+  createRequestReporter,
+  type FinishedRequest,
+  isStream,
+  type ReportedArrival,
+} from "./request-reporter.js";
 
 export interface EdgeSettings extends IdentitySettings {
   /** CIDR ranges of proxies with trusted forwarding headers. */

@@ -11,7 +11,7 @@ import { isStrongKey } from "../base/crypto/key-validation.js";
 import { toPublicKey } from "../base/crypto/parse-hash.js";
 import { hex32, identityText } from "../base/crypto/signing-payloads.js";
 import { RpcError } from "../rpc/errors.js";
-import type { RequestHeader } from "../rpc/exchange/request-headers.js";
+import type { RequestHeader } from "../rpc/gate.js";
 
 /** Source of identities: signed headers, or a header that a trusted gateway sets. */
 export type IdentityMode = "signed" | "trusted-header";

@@ -6,8 +6,10 @@
 import type { Caching } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import type { Flow } from "../base/async/fair-scheduler.js";
 import { type Outcome, type RpcError, toRpcError } from "./errors.js";
-import type { RequestHeader } from "./exchange/request-headers.js";
+import type { RequestHeader } from "./request-headers.js";
 import type { Caller, ServedMethod, ServedService } from "./service.js";
+
+export type { RequestHeader };
 
 export type Protocol = "http" | "grpc" | "connect" | "grpc-web" | "json-rpc" | "mcp";
 

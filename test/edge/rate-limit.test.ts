@@ -71,7 +71,9 @@ for (const edge of ["compiled", "express"]) {
     const { port, subsystems } = await startTestNode(t, flags);
     const preflight = { method: "OPTIONS", headers: { Origin: "https://example.org" } };
     let sent = 0;
-    const clients = (["HTTP/1.1", "HTTP/2 by prior knowledge"] as const).map((name) => connectTransport(name, { port }));
+    const clients = (["HTTP/1.1", "HTTP/2 by prior knowledge"] as const).map((name) =>
+      connectTransport(name, { port }),
+    );
     clients.forEach((client) => t.teardown(() => client.close()));
     const sendAll = async (): Promise<void> => {
       for (const client of clients) {
@@ -91,7 +93,14 @@ for (const edge of ["compiled", "express"]) {
     await sendAll();
     const { text } = await ask(subsystems.get("metrics").port!, "/metrics");
     const counted = /^gatehouse_requests_total\{protocol="http",rpc="[^"/]*",code="OK"\} (\d+)$/m.exec(text)?.[1];
-    t.is(Number(counted), sent, text.split("\n").filter((line) => line.startsWith("gatehouse_requests_total")).join("\n"));
+    t.is(
+      Number(counted),
+      sent,
+      text
+        .split("\n")
+        .filter((line) => line.startsWith("gatehouse_requests_total"))
+        .join("\n"),
+    );
   });
 }
 

@@ -114,8 +114,7 @@ export function createEarlyServices(
     health: createHealthService({ takeSnapshot, feed, isMainLoopStalled, readiness }),
     grpcHealth: createGrpcHealthService({
       ...{ takeSnapshot, feed, readiness },
-      isService: (name) =>
-        serviceNames.has(name) || (config.tlsnotaryEnabled && name === AttestationService.typeName),
+      isService: (name) => serviceNames.has(name) || (config.tlsnotaryEnabled && name === AttestationService.typeName),
     }),
     info: createEarlyInfo({
       version,

@@ -6,7 +6,7 @@ import type { Readable } from "node:stream";
 import type { Arrival, Connection, Permit } from "../gate.js";
 import { discardBody, type EarlyCheck, iterateChunks, readBody } from "./body.js";
 import { writePiece } from "./pacing.js";
-import type { RequestHeader } from "./request-headers.js";
+import type { RequestHeader } from "../request-headers.js";
 
 export interface HttpResponseBody {
   readonly body?: string | Buffer | undefined;

@@ -2,7 +2,7 @@
 import { RpcError } from "../errors.js";
 import { statusFields } from "../grpc-status.js";
 import type { HttpResponse, HttpResponseBody } from "./exchange.js";
-import { pageHeaders } from "./request-headers.js";
+import { pageHeaders } from "../request-headers.js";
 import type { RpcMedia } from "./rpc-requests.js";
 
 /** Header that keeps browsers from running text of users as another type than the response declares. */

@@ -89,7 +89,8 @@ export function serveExchange(exchange: Exchange, handling: ExchangeHandling, de
     }
     const rejection = checkBeforeBody(handling.method, exchange, call.caller);
     if (rejection !== undefined && exchange.awaitsContinue) {
-      throw rejection;
+      fail(rejection);
+      return;
     }
     if (rejection !== undefined) {
       // A client that is still sending may never read the response. Discard the body first.

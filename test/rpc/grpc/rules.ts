@@ -91,7 +91,18 @@ const contentTypes: Rule[] = [
 ];
 
 const timeouts: Rule[] = [
-  ...["20H", "1000M", "100S", "100000m", "99999999u", "99999999m", "00000099S", "604800000m", "2592000000m", "9999999999H"].map((timeout) => ({
+  ...[
+    "20H",
+    "1000M",
+    "100S",
+    "100000m",
+    "99999999u",
+    "99999999m",
+    "00000099S",
+    "604800000m",
+    "2592000000m",
+    "9999999999H",
+  ].map((timeout) => ({
     rule: `time-out ${timeout}`,
     headers: { "grpc-timeout": timeout },
     expected: ok,
