@@ -30,8 +30,9 @@ async function exchangeBytes(t: Teardown, port: number, bytes: string, isComplet
   t.teardown(() => socket.destroy());
   socket.write(bytes);
   let text = "";
-  socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
-  await Promise.race([once(socket, "end"), until(() => isComplete(text))]);
+  let isEnded = false;
+  socket.on("data", (chunk: Buffer) => (text += chunk.toString())).on("end", () => (isEnded = true));
+  await until(() => isEnded || isComplete(text));
   return text;
 }
 
