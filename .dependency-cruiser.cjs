@@ -157,7 +157,7 @@ const protocols = [
   allow("rpc/(json-rpc|describe|mcp|connect|server)/", "rpc/http/"),
   allow("rpc/(node-call|describe|mcp|server)/", "rpc/json-rpc/"),
   // Identifies errors that end a list.
-  allow("rpc/node-call/", "rpc/errors\\.ts$"),
+  allow("rpc/node-call/", "rpc/(errors|parameters)\\.ts$"),
   allow("rpc/(mcp|server)/", "rpc/describe/"),
   allow("rpc/(mcp|grpc|server)/", "rpc/port/"),
   allow("rpc/server/", "rpc/(connect|grpc|mcp)/"),

@@ -57,8 +57,9 @@ async function overHttp2(t: Teardown, port: number): Promise<Send> {
   await once(session, "connect");
   return async (path, { method = "GET" }) => {
     const stream = session.request({ ":path": path, ":method": method });
-    const [[headers], body] = await Promise.all([once(stream, "response"), text(stream)]);
-    const { ":status": status, "content-type": type } = headers as Record<string, unknown>;
+    const responded = once(stream, "response") as Promise<[Record<string, unknown>]>;
+    const [[headers], body] = await Promise.all([responded, text(stream)]);
+    const { ":status": status, "content-type": type } = headers;
     return outcomeOf(status as number, type, body);
   };
 }
