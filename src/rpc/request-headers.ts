@@ -5,7 +5,14 @@
 
 /** Headers that pages of other sites may send: the list of preflights. */
 export const pageHeaders = [
-  ...(["content-type", "content-encoding", "if-match", "if-none-match", "last-event-id", "gatehouse-min-block"] as const),
+  ...([
+    "content-type",
+    "content-encoding",
+    "if-match",
+    "if-none-match",
+    "last-event-id",
+    "gatehouse-min-block",
+  ] as const),
   ...(["identity", "signature", "timestamp", "network"] as const),
   ...(["connect-protocol-version", "connect-timeout-ms", "connect-content-encoding"] as const),
   ...(["connect-accept-encoding", "grpc-timeout", "grpc-encoding", "grpc-accept-encoding"] as const),

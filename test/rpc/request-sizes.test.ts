@@ -47,7 +47,9 @@ test("reads a body in chunks of few bytes, but not a long one", async (t) => {
     const socket = openFrom(t, server.port, "127.0.0.5");
     let text = "";
     socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
-    socket.write("POST /gatehouse.zk.v1.ZkService/GetMerkleRoot HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n");
+    socket.write(
+      "POST /gatehouse.zk.v1.ZkService/GetMerkleRoot HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n",
+    );
     socket.write(`Transfer-Encoding: chunked\r\n\r\n${"1\r\n \r\n".repeat(chunks)}2\r\n{}\r\n0\r\n\r\n`);
     await until(() => /\}\s*(0\s*)?$/.test(text));
     return text;

@@ -123,9 +123,7 @@ export function createServers(urls: readonly string[], access: Access, connect: 
       await Promise.race([probing, others.then((): Unreachable => ({ url, error: earlier.get(url) }))]);
     const isAnyAnswering = earlier.size < urls.length;
     return await Promise.all(
-      probes.map((probing, i) =>
-        isAnyAnswering && earlier.has(urls[i]!) ? probeSilent(urls[i]!, probing) : probing,
-      ),
+      probes.map((probing, i) => (isAnyAnswering && earlier.has(urls[i]!) ? probeSilent(urls[i]!, probing) : probing)),
     );
   }
 

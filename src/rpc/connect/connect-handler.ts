@@ -13,7 +13,14 @@ import { createCaching, type Reply, shareBytes } from "../exchange/caching.js";
 import type { HttpResponse, Exchange, Handler } from "../exchange/exchange.js";
 import { paceResponse } from "../exchange/pacing.js";
 import { corsHeaders, methodNotAllowed, notModified, privateHeaders } from "../exchange/responses.js";
-import { isCompressed, maxRequestBytes, methodsByPath, readRpcMedia, type RpcMedia, type ServeRpc } from "../exchange/rpc-requests.js";
+import {
+  isCompressed,
+  maxRequestBytes,
+  methodsByPath,
+  readRpcMedia,
+  type RpcMedia,
+  type ServeRpc,
+} from "../exchange/rpc-requests.js";
 import { rejectExchange, serveExchange } from "../exchange/serve.js";
 import type { Permit, ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";

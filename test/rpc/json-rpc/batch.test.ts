@@ -14,7 +14,12 @@ const open = createUnrestrictedGate();
 
 function admittedRequest(body = ""): JsonRpcRequest {
   const arrival = arriveOn(open.connect("", () => undefined)!);
-  return { body: Buffer.from(body), arrival, permit: open.admit(arrival, "json-rpc", undefined), call: { caller: { address: "", identity: undefined } } as Call };
+  return {
+    body: Buffer.from(body),
+    arrival,
+    permit: open.admit(arrival, "json-rpc", undefined),
+    call: { caller: { address: "", identity: undefined } } as Call,
+  };
 }
 
 test("records the error of a failed request in a batch for that request only", async (t) => {
