@@ -103,7 +103,7 @@ test("join accepts only the network with the expected genesis hash", async (t) =
   t.is(sha256(await readFile(join(dir, "genesis.json"), "utf8")), genesisHash);
   const follower = await start(t, dir, ...local);
   await until(() => isReady(follower));
-  t.is(await blockOf(follower), 1);
+  await until(async () => (await blockOf(follower)) === 1);
 });
 
 test("a node follows a listed network once it is added, and an open network at once", async (t) => {
