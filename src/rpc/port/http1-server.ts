@@ -35,7 +35,8 @@ export function createHttp1Server(
       onRequest(request, response, awaitsContinue);
   server.on("request", listener(false)).on("checkExpectation", listener(false)).on("checkContinue", listener(true));
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === "ECONNRESET" || !socket.writable) {
+    // At the end of the connection within a request, its exchange ends with the socket.
+    if (error.code === "ECONNRESET" || error.code === "HPE_INVALID_EOF_STATE" || !socket.writable) {
       socket.destroy();
     } else {
       onRejected(socket as Socket, toParserError(error));
