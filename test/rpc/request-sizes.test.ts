@@ -1,5 +1,7 @@
 /** Limits on what a request may make the node decode. */
 import test from "ava";
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
 import { gzipSync } from "node:zlib";
 import { startEdgeServer } from "../helpers/nodes/edge-server.js";
 import { sharedTargets } from "../helpers/nodes/start-node.js";
@@ -10,6 +12,7 @@ import { connectTransport } from "../helpers/wire/transports.js";
 const targetOf = sharedTargets();
 const search = "/gatehouse.search.v1.SearchService/Search";
 const submit = "/gatehouse.chain.v1.ChainService/SubmitTransaction";
+const check = "/grpc.health.v1.Health/Check";
 const name = "HTTP/2 by prior knowledge";
 
 test("a request of a read has at most 64 KiB, compressed or not; others may have more", async (t) => {
@@ -19,6 +22,8 @@ test("a request of a read has at most 64 KiB, compressed or not; others may have
   for (const [path, headers, body, code] of [
     [search, {}, json, "resource_exhausted"],
     [search, { "Content-Encoding": "gzip" }, gzipSync(json), "resource_exhausted"],
+    [check, {}, json, "resource_exhausted"],
+    [check, { "Content-Encoding": "gzip" }, gzipSync(json), "resource_exhausted"],
     [submit, {}, json, "invalid_argument"],
     [submit, { "Content-Encoding": "gzip" }, gzipSync(json), "invalid_argument"],
   ] as const) {
@@ -56,4 +61,56 @@ test("reads a body in chunks of few bytes, but not a long one", async (t) => {
   };
   t.regex(await send(4_000), /^HTTP\/1\.1 200 /);
   t.regex(await send(5_000), /The request body arrives in pieces of less than 32 bytes\./);
+});
+
+test("a message of a reflection stream has at most 64 KiB, compressed or not", async (t) => {
+  const client = connectTransport(name, targetOf(name));
+  t.teardown(() => client.close());
+  const message = Buffer.concat([Buffer.from([0x3a, 0xf0, 0xa2, 0x04]), Buffer.alloc(70_000, "a")]);
+  for (const [flags, bytes] of [
+    [0, message],
+    [1, gzipSync(message)],
+  ] as const) {
+    const headers = { "Content-Type": "application/connect+proto", "Connect-Content-Encoding": "gzip" };
+    const prefix = Buffer.from([flags, 0, 0, 0, 0]);
+    prefix.writeUInt32BE(bytes.length, 1);
+    const body = Buffer.concat([prefix, bytes]);
+    const { text } = await client.ask("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", {
+      method: "POST",
+      headers,
+      body,
+    });
+    t.regex(text, /"code":"resource_exhausted"/, `flags ${flags}: ${text}`);
+  }
+});
+
+test("rejects a message with more than 100,000 fields", async (t) => {
+  const client = connectTransport(name, targetOf(name));
+  t.teardown(() => client.close());
+  const headers = { "Content-Type": "application/proto" };
+  const send = async (count: number, field: Buffer): Promise<string> =>
+    (await client.ask(submit, { method: "POST", headers, body: Buffer.alloc(count * field.length, field) })).text;
+  // An empty transaction; and one with an empty body, which counts as two fields.
+  const [outer, nested] = [Buffer.from([0x0a, 0]), Buffer.from([0x0a, 2, 0x0a, 0])];
+  const expected = /The request has more than 100000 fields\./;
+  t.notRegex(await send(100_000, outer), expected);
+  t.regex(await send(100_001, outer), expected);
+  t.notRegex(await send(50_000, nested), expected);
+  t.regex(await send(50_001, nested), expected);
+});
+
+test("rewrites a transaction in JSON with little memory for each of its bytes", async (t) => {
+  const source = `
+    const { checkMessage } = await import(${JSON.stringify(new URL("../../src/rpc/connect/library-handler.js", import.meta.url).href)});
+    const { ChainService } = await import(${JSON.stringify(new URL("../../gen/gatehouse/chain/v1/chain_pb.js", import.meta.url).href)});
+    const { parentPort } = await import("node:worker_threads");
+    const text = JSON.stringify({ transaction: { body: "A".repeat(4_000_000) } });
+    parentPort.postMessage(checkMessage(ChainService.method.submitTransaction, "json", Buffer.from(text)).length);
+  `;
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`), {
+    resourceLimits: { maxOldGenerationSizeMb: 64 },
+  });
+  t.teardown(() => worker.terminate());
+  const [length] = (await once(worker, "message")) as [number];
+  t.is(length, '{"transaction":{"body":""}}'.length + 4_000_000);
 });

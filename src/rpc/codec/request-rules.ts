@@ -6,6 +6,7 @@ import { type DescField, type DescMessage, fromBinary, getOption, hasOption, Sca
 import { type Bounds, bounds as boundsOption } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { RpcError } from "../errors.js";
 import { invalidValue } from "../parameters.js";
+import { hasMoreFields } from "./field-count.js";
 import { expectationOf, formOf, isRequired, rangeOf } from "./fields.js";
 
 /** Returns the name of a field as the caller writes it. */
@@ -25,6 +26,11 @@ type Rule = (value: unknown, nameOf: NameOf) => unknown;
  * @throws RpcError INVALID_REQUEST
  */
 type CheckRequest = (message: object, nameOf: NameOf) => void;
+
+/** Limit on the fields of a request in binary. A block of 4 MiB with the smallest transactions has fewer. */
+const maxFields = 100_000;
+/** Bytes that cannot hold more fields than that: a field takes at least two. */
+const minCountedBytes = 2 * maxFields;
 
 const validators = new WeakMap<DescMessage, CheckRequest>();
 
@@ -49,10 +55,15 @@ export function requestDecoder(desc: DescMessage): (bytes: Uint8Array) => object
   return (bytes) => {
     let message: object;
     try {
+      if (bytes.length > minCountedBytes && hasMoreFields(desc, bytes, maxFields)) {
+        throw new RpcError("INVALID_REQUEST", `The request has more than ${maxFields} fields.`);
+      }
       // The node does not forward requests, so it needs no unknown fields.
       message = fromBinary(desc, bytes, { readUnknownFields: false });
-    } catch {
-      throw new RpcError("INVALID_REQUEST", `The request is not a valid ${desc.typeName}.`);
+    } catch (error) {
+      throw error instanceof RpcError
+        ? error
+        : new RpcError("INVALID_REQUEST", `The request is not a valid ${desc.typeName}.`);
     }
     check(message, protoNameOf);
     return message;

@@ -2,12 +2,13 @@
  * Calls that the Connect library serves: streams of every protocol, compressed calls, and gRPC-Web in text or JSON.
  * Functions, gate and error catalog are the same as in every other protocol.
  */
-import { type DescMethod, toJsonString } from "@bufbuild/protobuf";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, createConnectRouter } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { Readable } from "node:stream";
 import { decodeBase64 } from "../../base/text/base64.js";
 import { readJsonBytes } from "../codec/json-request.js";
+import { writeLibraryJson } from "../codec/library-json.js";
 import { requestDecoder } from "../codec/request-rules.js";
 import { RpcError } from "../errors.js";
 import { checkIfMatch } from "../exchange/caching.js";
@@ -288,8 +289,7 @@ export function checkMessage({ input }: DescMethod, format: RpcMedia["format"], 
     requestDecoder(input)(bytes);
     return Buffer.from(bytes);
   }
-  const message = readJsonBytes(input, bytes);
-  return Buffer.from(toJsonString(input, message as never));
+  return Buffer.from(writeLibraryJson(input, readJsonBytes(input, bytes)));
 }
 
 /**

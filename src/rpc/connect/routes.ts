@@ -15,7 +15,7 @@ import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { DescService } from "@bufbuild/protobuf";
 import { jsonNameOf, type NameOf, protoNameOf, requestValidator } from "../codec/request-rules.js";
 import { RpcError } from "../errors.js";
-import { maxMessageBytes } from "../exchange/rpc-requests.js";
+import { maxMessageBytes, maxRequestBytes } from "../exchange/rpc-requests.js";
 import { deadlineExceeded } from "../exchange/serve.js";
 import { nextTick } from "../exchange/pacing.js";
 import { toReportedError, type ProtocolDeps } from "../gate.js";
@@ -72,7 +72,8 @@ function register(router: ConnectRouter, { desc, methods }: ServedService, deps:
     method.desc.localName,
     method.desc.methodKind === "unary" ? unary(method, deps) : stream(method, deps),
   ]);
-  router.service(desc, Object.fromEntries(functions) as ServiceImpl<DescService>);
+  const readMaxBytes = Math.max(...methods.map((method) => maxRequestBytes(method.desc)));
+  router.service(desc, Object.fromEntries(functions) as ServiceImpl<DescService>, { readMaxBytes });
 }
 
 function unary(served: ServedMethod, deps: Deps) {
@@ -135,9 +136,22 @@ function fail(thrown: unknown, context: HandlerContext, deps: Deps): ConnectErro
   }
   const libraryCall = context.values.get(libraryCallKey);
   // A function may throw anything because its signal was aborted.
-  const failure = signal.aborted ? deadlineExceeded() : thrown;
+  const failure = signal.aborted ? deadlineExceeded() : fromLibrary(thrown);
   libraryCall.failure = toReportedError(failure, libraryCall.requestId, deps);
   return toConnectError(libraryCall.failure);
+}
+
+/** Converts an error of the library about a message of a stream. */
+function fromLibrary(thrown: unknown): unknown {
+  const code = thrown instanceof ConnectError ? thrown.code : undefined;
+  switch (code) {
+    case Code.ResourceExhausted:
+      return new RpcError("PAYLOAD_TOO_LARGE", "A message of the stream is larger than this rpc accepts.");
+    case Code.InvalidArgument:
+      return new RpcError("INVALID_REQUEST", "A message of the stream cannot be read.");
+    default:
+      return thrown;
+  }
 }
 
 /** Returns the function that names fields as the caller does. */

@@ -102,12 +102,13 @@ export function isCompressed(encoding: string | undefined): boolean {
 
 /** Limit on a request message after decompression, in bytes. */
 export const maxMessageBytes = 4 * 1024 * 1024;
-/** The same for rpcs with a route by GET, whose requests fit into a URL. */
+/** The same for rpcs with a route by GET, whose requests fit into a URL, and for the standard services of gRPC. */
 const maxReadBytes = 64 * 1024;
 
 /** Returns the limit on a request message of an rpc after decompression, in bytes. */
 export function maxRequestBytes(method: DescMethod): number {
-  return getOption(method, http).pattern.case === "get" ? maxReadBytes : maxMessageBytes;
+  const isRead = getOption(method, http).pattern.case === "get" || method.parent.typeName.startsWith("grpc.");
+  return isRead ? maxReadBytes : maxMessageBytes;
 }
 
 /** Length of the prefix before a message, in bytes. */
