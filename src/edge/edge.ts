@@ -217,7 +217,7 @@ function minBlockOf(arrival: Arrival): bigint | undefined {
     return undefined;
   }
   const number = readInteger(value);
-  if (number === undefined || number < 0n) {
+  if (number === undefined || number < 0n || number > Number.MAX_SAFE_INTEGER) {
     throw new RpcError("INVALID_REQUEST", "Gatehouse-Min-Block must be the number of a block.");
   }
   return number;

@@ -230,7 +230,7 @@ for (const flags of [{}, twoWorkers]) {
       error: "This node is at block 0; try again in 1 s.",
     });
     t.is((await at("0")).status, 200);
-    for (const wrong of ["", "-1", "1e3", "0x1", "99999999999999999999"]) {
+    for (const wrong of ["", "-1", "1e3", "0x1", "9007199254740992", "99999999999999999999"]) {
       const { status, text } = await at(wrong);
       t.is(status, 400, wrong);
       t.like(JSON.parse(text), {
