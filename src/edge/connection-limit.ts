@@ -73,8 +73,6 @@ const probeRate = { bucketSize: 10, tokensPerInterval: 2, interval: 1_000 };
 const rejectionRate = { bucketSize: 500, tokensPerInterval: 50, interval: 1_000 };
 /** Duration of a ban in milliseconds. */
 const banMs = 10_000;
-/** New connections of a banned address, so that an honest client of the same address is served, if slowly. */
-const bannedRate = { burst: 2, tokens: 2, everyMs: 1_000 };
 const maxAddresses = 10_000;
 
 /** Connections of an address, or one connection of a proxy. */
@@ -92,14 +90,16 @@ export function createConnectionLimit(deps: ConnectionDeps) {
   const all = new Set<Entry>();
   const groups = new Map<string, Group>();
   const penalties = createTokenBuckets(maxAddresses);
-  const admittedInBans = createTokenBuckets(maxAddresses);
   const bannedUntilMs = createLruCache<number>(maxAddresses);
   let backlogBytes = 0;
   let unanswered = 0;
 
   const isBanned = (prefix: string): boolean => (bannedUntilMs.get(prefix) ?? 0) > nowMs();
 
-  /** Bans an address: closes its connections that have penalties, and rejects most new ones. */
+  /**
+   * Bans an address: closes its connections that have penalties, and later each other one at its first. Honest clients
+   * of the address go on, whatever connections an attacker beside them opens.
+   */
   function ban(prefix: string): void {
     bannedUntilMs.set(prefix, nowMs() + banMs);
     [...(groups.get(prefix)?.entries ?? [])].filter(({ isPenalized }) => isPenalized).forEach(abort);
@@ -205,9 +205,6 @@ export function createConnectionLimit(deps: ConnectionDeps) {
     connect(remoteAddress: string, close: () => void): TrackedConnection | undefined {
       const address = normalizeAddress(remoteAddress);
       const prefix = addressPrefixOf(address);
-      if (isBanned(prefix) && !admittedInBans.of(prefix, bannedRate).tryRemoveTokens(1)) {
-        return undefined;
-      }
       const group = groupOf(address, prefix);
       const isAddressFull =
         !group.isProxy && group.entries.size >= limits.perAddress - group.usage.elsewhere.connections;
