@@ -15,10 +15,11 @@ const submit = "/gatehouse.chain.v1.ChainService/SubmitTransaction";
 const check = "/grpc.health.v1.Health/Check";
 const name = "HTTP/2 by prior knowledge";
 
-test("a request of a read has at most 64 KiB, compressed or not; others may have more", async (t) => {
+test("a request of a read has at most 64 KiB, compressed or not; others have at most 2 MiB", async (t) => {
   const client = connectTransport(name, targetOf(name));
   t.teardown(() => client.close());
   const json = Buffer.from(`{${" ".repeat(70_000)}}`);
+  const large = Buffer.from(`{${" ".repeat(2 * 1024 * 1024)}}`);
   for (const [path, headers, body, code] of [
     [search, {}, json, "resource_exhausted"],
     [search, { "Content-Encoding": "gzip" }, gzipSync(json), "resource_exhausted"],
@@ -26,6 +27,8 @@ test("a request of a read has at most 64 KiB, compressed or not; others may have
     [check, { "Content-Encoding": "gzip" }, gzipSync(json), "resource_exhausted"],
     [submit, {}, json, "invalid_argument"],
     [submit, { "Content-Encoding": "gzip" }, gzipSync(json), "invalid_argument"],
+    [submit, {}, large, "resource_exhausted"],
+    [submit, { "Content-Encoding": "gzip" }, gzipSync(large), "resource_exhausted"],
   ] as const) {
     const all = { "Content-Type": "application/json", ...headers };
     const { text } = await client.ask(path, { method: "POST", headers: all, body });

@@ -8,7 +8,6 @@ import { binaryEncoder } from "../codec/binary-encoder.js";
 import { readJsonBytes } from "../codec/json-request.js";
 import { requestDecoder } from "../codec/request-rules.js";
 import { RpcError } from "../errors.js";
-import { maxBodyBytes } from "../exchange/body.js";
 import { createCaching, type Reply, shareBytes } from "../exchange/caching.js";
 import type { HttpResponse, Exchange, Handler } from "../exchange/exchange.js";
 import { paceResponse } from "../exchange/pacing.js";
@@ -138,9 +137,7 @@ export function createConnectHandler(deps: ProtocolDeps, serveUnary: ServeUnary,
     if (media.isStream || !isUnary || isCompressed(exchange.header("content-encoding"))) {
       serveOther(exchange, served, media);
     } else {
-      serveUnary(exchange, served, media, (permit) =>
-        exchange.readBytes(Math.min(maxBodyBytes, maxRequestBytes(served.desc)), permit),
-      );
+      serveUnary(exchange, served, media, (permit) => exchange.readBytes(maxRequestBytes(served.desc), permit));
     }
     return undefined;
   }

@@ -16,7 +16,6 @@ import type { HttpResponse, Exchange } from "../exchange/exchange.js";
 import { corsHeaders, privateHeaders, statusResponse, streamHeaders } from "../exchange/responses.js";
 import {
   firstPrefix,
-  maxMessageBytes,
   maxRequestBytes,
   prefixBytes,
   readOnlyMessage,
@@ -187,7 +186,11 @@ export async function readLibraryRequest(
     const chunks = exchange.readChunks();
     const encoding = exchange.header(encodingHeaders[protocol]);
     const known = isSupported(encoding) ? encoding : undefined;
-    return { body: format === "json" ? decodeJsonMessages(chunks, known, decode) : chunks, query, omittedHeaders };
+    return {
+      body: format === "json" ? decodeJsonMessages(chunks, maxBytes, known, decode) : chunks,
+      query,
+      omittedHeaders,
+    };
   }
   if (exchange.method === "GET") {
     const { message, compression } = readGetQuery(query);
@@ -205,14 +208,14 @@ export async function readLibraryRequest(
         }
       : { body: Readable.from([sent]), query, omittedHeaders };
   }
-  const sent = await exchange.readBytes(2 * maxBytes, permit, isText ? undefined : firstPrefix);
+  const sent = await exchange.readBytes(2 * maxBytes, permit, isText ? undefined : firstPrefix(maxBytes));
   const bytes = isText ? decodeText(sent) : sent;
   const encoding = bytes[0] === 1 ? exchange.header(encodingHeaders[protocol]) : undefined;
   if (encoding === undefined || isSupported(encoding)) {
     if (findCompression(encoding) !== undefined) {
       bytes[0] = 0;
     }
-    const message = writeEnvelope(0, await decode(readOnlyMessage(bytes), encoding));
+    const message = writeEnvelope(0, await decode(readOnlyMessage(bytes, maxBytes), encoding));
     return { body: Readable.from([message]), query, omittedHeaders };
   }
   // The library rejects other encodings.
@@ -226,6 +229,7 @@ export async function readLibraryRequest(
  */
 async function* decodeJsonMessages(
   chunks: AsyncIterable<Uint8Array>,
+  maxBytes: number,
   encoding: string | undefined,
   decode: (bytes: Uint8Array, encoding: string | undefined) => Promise<Buffer>,
 ): AsyncGenerator<Uint8Array> {
@@ -235,13 +239,13 @@ async function* decodeJsonMessages(
     while (pending.length >= prefixBytes) {
       const flags = pending[0]!;
       const length = pending.readUInt32BE(1);
-      const end = length > maxMessageBytes ? pending.length : prefixBytes + length;
+      const end = length > maxBytes ? pending.length : prefixBytes + length;
       if (pending.length < end) {
         break;
       }
       const sent = pending.subarray(0, end);
       pending = pending.subarray(end);
-      const isReadable = length <= maxMessageBytes && (flags === 0 || (flags === 1 && encoding !== undefined));
+      const isReadable = length <= maxBytes && (flags === 0 || (flags === 1 && encoding !== undefined));
       const message = sent.subarray(prefixBytes);
       yield isReadable ? writeEnvelope(0, await decode(message, flags === 1 ? encoding : undefined)) : sent;
     }

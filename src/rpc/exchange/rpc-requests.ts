@@ -4,7 +4,7 @@ import { http } from "../../../gen/google/api/annotations_pb.js";
 import { RpcError } from "../errors.js";
 import type { Protocol } from "../gate.js";
 import type { ServedMethod, ServedService } from "../service.js";
-import type { EarlyCheck } from "./body.js";
+import { type EarlyCheck, maxBodyBytes } from "./body.js";
 import type { Exchange } from "./exchange.js";
 
 export interface RpcMedia {
@@ -100,15 +100,30 @@ export function isCompressed(encoding: string | undefined): boolean {
   return encoding !== undefined && encoding !== "" && encoding !== "identity";
 }
 
-/** Limit on a request message after decompression, in bytes. */
+/** Largest request message after decompression, in bytes: of rpcs without a route, which peers call. */
 export const maxMessageBytes = 4 * 1024 * 1024;
 /** The same for rpcs with a route by GET, whose requests fit into a URL, and for the standard services of gRPC. */
 const maxReadBytes = 64 * 1024;
 
-/** Returns the limit on a request message of an rpc after decompression, in bytes. */
+/** Returns the limit on a request message of an rpc after decompression, in bytes. In each protocol it is the same. */
 export function maxRequestBytes(method: DescMethod): number {
-  const isRead = getOption(method, http).pattern.case === "get" || method.parent.typeName.startsWith("grpc.");
-  return isRead ? maxReadBytes : maxMessageBytes;
+  let maxBytes = maxBytesOf.get(method);
+  if (maxBytes === undefined) {
+    maxBytes = findMaxBytes(method);
+    maxBytesOf.set(method, maxBytes);
+  }
+  return maxBytes;
+}
+
+/** Limits of rpcs, because reading an option decodes it. */
+const maxBytesOf = new WeakMap<DescMethod, number>();
+
+function findMaxBytes(method: DescMethod): number {
+  const route = getOption(method, http).pattern.case;
+  if (route === "get" || method.parent.typeName.startsWith("grpc.")) {
+    return maxReadBytes;
+  }
+  return route === undefined ? maxMessageBytes : maxBodyBytes;
 }
 
 /** Length of the prefix before a message, in bytes. */
@@ -126,8 +141,10 @@ export function writeEnvelope(flags: number, message: Uint8Array, end: Uint8Arra
   return bytes;
 }
 
-/** Early check of the first prefix: rejects a message that is too large before the body arrives. */
-export const firstPrefix: EarlyCheck = { bytes: prefixBytes, check: checkLength };
+/** Creates the early check of the first prefix: it rejects a message that is too large before the body arrives. */
+export function firstPrefix(maxBytes: number): EarlyCheck {
+  return { bytes: prefixBytes, check: (body) => checkLength(body, maxBytes) };
+}
 
 /**
  * Returns the only message in the body of a unary request.
@@ -135,7 +152,7 @@ export const firstPrefix: EarlyCheck = { bytes: prefixBytes, check: checkLength 
  * @throws RpcError INVALID_REQUEST if the body is not exactly one complete message; PAYLOAD_TOO_LARGE; INTERNAL_ERROR,
  * as gRPC requires, if the message is compressed and no header names the encoding.
  */
-export function readOnlyMessage(body: Buffer): Buffer {
+export function readOnlyMessage(body: Buffer, maxBytes: number): Buffer {
   if (body.length < prefixBytes) {
     const message = body.length === 0 ? "The request contains no message." : "The request ended within a message.";
     throw new RpcError("INVALID_REQUEST", message);
@@ -151,7 +168,7 @@ export function readOnlyMessage(body: Buffer): Buffer {
   if (flags !== 0) {
     throw new RpcError("INVALID_REQUEST", `The message has unknown flags: ${flags}.`);
   }
-  checkLength(body);
+  checkLength(body, maxBytes);
   if (body.length < prefixBytes + lengthBytes) {
     throw new RpcError("INVALID_REQUEST", "The request ended within a message.");
   }
@@ -161,8 +178,8 @@ export function readOnlyMessage(body: Buffer): Buffer {
   return body.subarray(prefixBytes);
 }
 
-function checkLength(body: Buffer): void {
-  if (body.readUInt32BE(1) > maxMessageBytes) {
-    throw new RpcError("PAYLOAD_TOO_LARGE", `A message must not be larger than ${maxMessageBytes} bytes.`);
+function checkLength(body: Buffer, maxBytes: number): void {
+  if (body.readUInt32BE(1) > maxBytes) {
+    throw new RpcError("PAYLOAD_TOO_LARGE", `A message must not be larger than ${maxBytes} bytes.`);
   }
 }

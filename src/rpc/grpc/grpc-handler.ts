@@ -90,6 +90,7 @@ export function createGrpcHandlers(deps: ProtocolDeps, serveOther: ServeRpc): Re
 function compileUnary(served: ServedMethod, deps: ProtocolDeps): (exchange: Exchange, media: RpcMedia) => void {
   const { input, output } = served.desc;
   const maxBytes = maxRequestBytes(served.desc);
+  const earlyCheck = firstPrefix(maxBytes);
   const decode = requestDecoder(input);
   const encode = binaryEncoder(output);
   // The body of gRPC-Web; that of gRPC is the same without its end, so both share the bytes.
@@ -121,8 +122,8 @@ function compileUnary(served: ServedMethod, deps: ProtocolDeps): (exchange: Exch
         reject: (failure, headers) => statusResponse(exchange.requestId, failure, media, headers),
         respond: (permit, call) =>
           exchange
-            .readBytes(prefixBytes + maxBytes, permit, firstPrefix)
-            .then((body) => served.invoke(decode(readOnlyMessage(body)), call))
+            .readBytes(prefixBytes + maxBytes, permit, earlyCheck)
+            .then((body) => served.invoke(decode(readOnlyMessage(body, maxBytes)), call))
             .then((message) => paceResponse(() => createResponse(exchange, media, permit, message))),
       },
       deps,
