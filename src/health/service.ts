@@ -5,6 +5,7 @@ import {
   HealthStatus,
   type ProbeReportSchema,
   ProbeStatus,
+  type SubsystemSchema,
   SubsystemStatus,
 } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { type Health, HealthCheckResponse_ServingStatus as Serving } from "../../gen/health/v1/health_pb.js";
@@ -54,27 +55,36 @@ export interface ReadinessFacts {
   readonly isMainLoopStalled: () => boolean;
   /** Returns true if the node is about to shut down, or shuts down. */
   readonly isStopAnnounced: () => boolean;
-  /** Returns true if the node accepts transactions, and has all blocks except for the latest few. */
-  readonly isFollowing: () => boolean;
+  /**
+   * Returns the reason for which the node does not accept transactions, or lacks more than the latest few blocks;
+   * undefined if there is none.
+   */
+  readonly whyNotFollowing: () => string | undefined;
   /** True if the node has no peers because it is a standby. */
   readonly isStandby: boolean;
 }
 
 /** Creates the readiness checks of a snapshot, which decide if clients should send traffic to the node. */
-export function createReadiness({ isMainLoopStalled, isStopAnnounced, isFollowing, isStandby }: ReadinessFacts) {
+export function createReadiness({ isMainLoopStalled, isStopAnnounced, whyNotFollowing, isStandby }: ReadinessFacts) {
   const dormantReason = isStandby
-    ? "the node is a standby, which has no peers"
-    : "the node is dormant: it has no peers";
+    ? "The node is a standby, which has no peers."
+    : "The node is dormant: it has no peers.";
   return (snapshot: HealthSnapshot): Checks => ({
-    stopping: () => (isStopAnnounced() ? "the node is shutting down" : undefined),
-    boot: () => (snapshot.boot?.complete === true ? undefined : "the node is still booting"),
+    stopping: () => (isStopAnnounced() ? "The node is shutting down." : undefined),
+    boot: () => (snapshot.boot?.complete === true ? undefined : "The node is booting."),
     // A node that forms its network alone has no peers, but accepts transactions and is ready.
     dormant: () => (snapshot.dormant === true && snapshot.accepting !== true ? dormantReason : undefined),
-    database: () => (snapshot.mempoolSize === undefined ? "the database does not respond" : undefined),
-    chain: () => (snapshot.subsystems?.chain?.status === SubsystemStatus.READY ? undefined : "the chain is not ready"),
-    main_loop: () => (isMainLoopStalled() ? "the main loop is dead" : undefined),
-    accepting: () => (isFollowing() ? undefined : "the node is not synced"),
+    database: () => (snapshot.mempoolSize === undefined ? "The database does not respond." : undefined),
+    chain: () => whyNotReady(snapshot.subsystems?.chain),
+    main_loop: () => (isMainLoopStalled() ? "The main loop is dead." : undefined),
+    accepting: () => whyNotFollowing(),
   });
+}
+
+function whyNotReady(chain: MessageInitShape<typeof SubsystemSchema> | undefined): string | undefined {
+  return chain?.status === SubsystemStatus.READY
+    ? undefined
+    : (chain?.lastError?.message ?? chain?.extra?.reason ?? "The chain is not ready.");
 }
 
 /** Returns true if all checks pass. */
@@ -96,7 +106,7 @@ export function createHealthService(deps: HealthServiceDeps): Implementation<typ
   // Liveness must not query the database: if it failed with the database, orchestrators would restart all nodes at
   // once.
   const liveness: Checks = {
-    main_loop: () => (isMainLoopStalled() ? "the main loop is dead" : undefined),
+    main_loop: () => (isMainLoopStalled() ? "The main loop is dead." : undefined),
   };
 
   return {

@@ -38,6 +38,7 @@ import { createSnapshotSyncStatus, type SnapshotSyncStatus } from "./chain/snaps
 import { openLease } from "./chain/lease.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./serving/listeners.js";
 import { createNodeNetwork } from "./network/network.js";
+import { describeNoNetwork } from "./network/network-readiness.js";
 import { startPruning } from "./chain/pruning.js";
 import { startBlockProduction } from "./chain/block-production.js";
 import { createNodeState } from "./chain/state.js";
@@ -236,13 +237,15 @@ interface StoredChain {
  * @throws DatabaseUnavailableError if nothing is known about the chain.
  */
 async function loadChain(
-  core: WaitingCore & Pick<NodeCore, "corruption" | "progress">,
+  core: WaitingCore & Pick<NodeCore, "corruption" | "progress" | "warn">,
   { run }: Pick<BootSteps, "run">,
   { database, stored, genesis, chainHealth }: StoredParts,
 ): Promise<StoredChain> {
   const unknown = { head: undefined, syncStatus: createSnapshotSyncStatus(false) };
   if (genesis === undefined) {
-    core.progress.skip("chain", "There is no genesis block yet; start the node with --genesis FILE.");
+    const reason = describeNoNetwork(core.config);
+    core.progress.skip("chain", reason);
+    core.warn("chain", reason);
     return unknown;
   }
   async function verify(): Promise<StoredChain> {

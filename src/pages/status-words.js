@@ -32,7 +32,7 @@ function reasonsOf({ status, subsystems, main_loop: loop, mempool_size: pending,
   else if (status === "failing" && reasons.length === 0 && pending !== null)
     reasons.push(`The main loop has not ticked for ${duration(loop.heartbeat_age_s ?? 0)}.`);
   if (pending === null && reasons.length === 0) reasons.push("Pending transactions cannot be counted.");
-  if (status === "ok" && !accepting) reasons.push("The node is not synced, or is catching up.");
+  if (status === "ok" && !accepting) reasons.push(subsystems.main_loop.extra?.reason ?? "The node is not synced.");
   return reasons;
 }
 

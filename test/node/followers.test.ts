@@ -11,12 +11,14 @@ import { type TestKey, testKey } from "../helpers/chain/keys.js";
 import {
   endpointOf,
   headOf,
+  healthOf,
   type NetworkNode,
   networkOf,
   peersOf,
   startMemberOf,
   untilAt,
 } from "../helpers/nodes/network.js";
+import { runCli } from "../helpers/nodes/run-cli.js";
 import { ask } from "../helpers/wire/plain-client.js";
 import { connectStranger } from "../helpers/nodes/odd-peer.js";
 import { readFailure } from "../helpers/wire/rpc-clients.js";
@@ -123,7 +125,7 @@ test("on a listed network, genesis, peers file and operator name the nodes that 
   await expectDenied(byOperator, "once it is removed");
 });
 
-test("a listed node follows a listed network; another one logs why it cannot", async (t) => {
+test("a listed node follows a listed network; another one is told everywhere why it cannot", async (t) => {
   const producer = await startWithSecret(t, { flags: listed });
   const seeds = [endpointOf(producer)];
   const follower = await startMemberOf(t, { key: inGenesis, genesis, seeds, flags: listed });
@@ -135,10 +137,34 @@ test("a listed node follows a listed network; another one logs why it cannot", a
   const dropped = /Dropped the peer .*listed followers only/;
   await until(async () => dropped.test((await ask(excluded.port, "/diagnostics")).text));
   t.is((await headOf(excluded)).number, 0);
+  for (const [place, read] of Object.entries(reasonsOf(excluded))) {
+    await until(async () => /listed followers only: ask its operator/.test(await read()), place);
+  }
+  t.true((await peersOf(excluded))[0]!.status.online);
   const url = endpointOf(excluded);
   await control.addPeer({ endpoint: url, identity: stranger.publicKey });
   await untilAt(excluded, 1);
+  await until(async () => (await healthOf(excluded)).accepting, "accepting");
+  t.is((await healthOf(excluded)).subsystems["main_loop"]!.extra, undefined);
+  await until(async () => (await peersOf(excluded))[0]!.verification.message === null, "no reason");
 });
+
+/** Places that show the reason for which a node does not follow. */
+function reasonsOf(node: TestNode): Readonly<Record<string, () => Promise<string>>> {
+  const control = createClient(ControlService, node.control);
+  const cli = async (...args: string[]): Promise<string> => (await runCli(args)).stdout;
+  return {
+    "/health": async () => (await healthOf(node)).subsystems["main_loop"]!.extra?.reason ?? "",
+    "/readyz": async () => (await ask(node.port, "/readyz")).text,
+    "/peerlist": async () => (await ask(node.port, "/peerlist")).text,
+    "/info": async () => (await ask(node.port, "/info")).text,
+    "address book": async () => (await control.listBook({})).entries.map(({ message }) => message ?? "").join(),
+    "gatehouse health": () => cli("health", "--node", node.rpcUrl),
+    "gatehouse peers": () => cli("peers", "--node", node.rpcUrl),
+    "gatehouse doctor": () =>
+      cli(...["doctor", "--data-dir", node.dir, "--host", "127.0.0.1", "--rpc-port", String(node.port), "--json"]),
+  };
+}
 
 test("pending transactions are relayed only to verified peers that may follow", async (t) => {
   const lone = networkOf(authority).genesis;

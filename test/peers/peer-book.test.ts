@@ -37,7 +37,7 @@ test("holds at most 1,000 of 10,000 gossiped addresses, lists none, and dials 8 
   // Addresses that never respond are removed.
   for (let tick = 0; tick < 2_000; tick++) {
     clock.nowMs += 30_000;
-    book.due(100).forEach((dialed) => book.recordFailure(dialed));
+    book.due(100).forEach((dialed) => book.recordFailure(dialed, "no response"));
   }
   t.deepEqual(book.entries(), []);
 });
@@ -94,7 +94,7 @@ test("backs off from a failing peer for up to 60 s, and trusts it again when it 
   t.is(book.healthy().length, 1);
   const pauses: number[] = [];
   for (let i = 0; i < 10; i++) {
-    book.recordFailure(endpoint(1));
+    book.recordFailure(endpoint(1), "no response");
     pauses.push(book.get(endpoint(1))!.nextTryMs - clock.nowMs);
     t.deepEqual(book.due(10), []);
     clock.nowMs += 60_001;
@@ -117,7 +117,7 @@ test("a second endpoint of an identity is rejected while the first responds, and
   prove(1, identity(7));
   t.regex(prove(2, identity(7)) ?? "", /belongs to the peer at https:\/\/198\.51\.100\.1:1, which responds/);
   t.is(book.verified(identity(7))!.endpoint, endpoint(1));
-  book.recordFailure(endpoint(1));
+  book.recordFailure(endpoint(1), "no response");
   book.add(endpoint(2), "handshake");
   t.is(prove(2, identity(7)), undefined);
   t.is(book.verified(identity(7))!.endpoint, endpoint(2));
@@ -149,8 +149,25 @@ test("a penalized peer is not healthy for 1, 2, then 4 minutes", (t) => {
     clock.nowMs += 1;
     t.is(book.healthy().length, 1);
   }
+  // The reason stays for one more interval, because the next attempt may fail as well.
+  book.recordStatus(endpoint(1), status);
+  t.is(book.list()[0]!.verification.message, invalid);
+  clock.nowMs += 1_000;
   book.recordStatus(endpoint(1), status);
   t.like(book.list()[0], { verification: { message: undefined }, status: { ready: true } });
+});
+
+test("says why it uses none of its peers, but not of gossip", (t) => {
+  const { book, prove } = setUp();
+  t.is(book.whyNoneUsed(), undefined);
+  book.add(endpoint(9), "gossip");
+  t.is(book.whyNoneUsed(), undefined);
+  [1, 2, 3].forEach((number) => book.add(endpoint(number), "operator"));
+  book.recordFailure(endpoint(2), "connection refused");
+  const unseen = `${endpoint(1)}: The peer has not responded yet.`;
+  t.is(book.whyNoneUsed(), `${unseen} ${endpoint(2)}: connection refused (and 1 others)`);
+  t.is(prove(3), undefined);
+  t.is(book.whyNoneUsed(), undefined);
 });
 
 test("a paused peer is healthy again after 10 s, however often it was paused", (t) => {
@@ -184,7 +201,7 @@ test("the highest block counts only healthy peers, at any time", (t) => {
   t.is(book.highestBlock(), 3n);
   clock.nowMs += 60_000;
   t.is(book.highestBlock(), 9n);
-  book.recordFailure(endpoint(2));
+  book.recordFailure(endpoint(2), "no response");
   t.is(book.highestBlock(), 3n);
   book.remove(endpoint(1));
   t.is(book.highestBlock(), undefined);
@@ -212,7 +229,7 @@ test("a clock that is set back an hour blocks no peer", (t) => {
   clock.nowMs += 3_600_000;
   t.is(book.due(10).length, 3);
   book.penalize(endpoint(1), "Its block was in the future.");
-  book.recordFailure(endpoint(2));
+  book.recordFailure(endpoint(2), "no response");
   clock.nowMs = rightMs;
   t.deepEqual(book.due(10).sort(), [endpoint(1), endpoint(2), endpoint(3)]);
   t.true(book.healthy().some((entry) => entry.endpoint === endpoint(1)));

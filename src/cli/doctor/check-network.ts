@@ -26,6 +26,8 @@ interface NetworkDeps {
 }
 
 const maxPeers = 5;
+/** Number of peers whose errors are shown. */
+const maxProblems = 2;
 const connectWithinMs = 5_000;
 /**
  * Limits on the clock difference. Above `warnMs` a clock is wrong; above `failMs` nodes reject signatures and blocks.
@@ -116,9 +118,12 @@ function describeRunning({ node, key }: NetworkDeps): DoctorCheck {
     status === "failed" ? [`${name}: ${lastError?.message ?? "it has failed"}`] : [],
   );
   const found = `It responds at ${url} and is ${health.status}${causes.length === 0 ? "" : ` (${causes.join("; ")})`}.`;
+  const whyNot = health.accepting ? undefined : health.subsystems["main_loop"]?.extra?.reason;
   switch (health.status) {
     case "ok":
-      return ok(found);
+      return whyNot === undefined
+        ? ok(found)
+        : warn(`${found} It does not accept transactions: ${whyNot}`, "Wait while it catches up; or remove the cause.");
     case "failing":
       return fail(found, "Run gatehouse health, and read its log at /diagnostics.");
     default:
@@ -255,7 +260,12 @@ function describePeers(
   const online = peers.filter(({ status }) => status.online);
   const unverified = peers.filter(({ verification }) => !verification.status);
   const notReaching = views.filter(({ reachesUs }) => reachesUs === false);
-  const found = `${online.length} of ${peers.length} are online, ${peers.length - unverified.length} verified.`;
+  const problems = peers.flatMap(({ connection, verification: { message } }) =>
+    message === null ? [] : [` ${connection.string}: ${message}`],
+  );
+  const found =
+    `${online.length} of ${peers.length} are online, ${peers.length - unverified.length} verified.` +
+    problems.slice(0, maxProblems).join("");
   if (online.length === 0) {
     return fail(found, "Run gatehouse peers book, which shows the error of each peer.");
   }
@@ -265,8 +275,8 @@ function describePeers(
       "Make the internal address reachable from there: check --omni-url, firewall and NAT.",
     );
   }
-  if (unverified.length > 0) {
-    return warn(found, "Run gatehouse peers, which shows why a peer is not verified.");
+  if (problems.length > 0) {
+    return warn(found, "Run gatehouse peers, which shows why a peer is not used.");
   }
   const reaching = views.filter(({ reachesUs }) => reachesUs === true).length;
   return ok(`${found} ${reaching} of ${views.length} queried peers reach this node.`);

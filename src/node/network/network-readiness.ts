@@ -5,6 +5,7 @@ import { forgetNewNetwork, forgetRestored, isNewNetwork, isRestored } from "../.
 import type { MainLoop } from "../../peers/sync/main-loop.js";
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import type { Sync } from "../../peers/sync/sync.js";
+import type { Config } from "../../config/config.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { NetworkParts } from "./network-book.js";
 
@@ -13,6 +14,12 @@ import type { NetworkParts } from "./network-book.js";
  * lacks each block from its announcement until it is applied: some milliseconds, or a second on a busy machine.
  */
 const tolerance = { blocks: 10n, timeMs: 10_000 };
+
+/** Returns the reason and the remedy of a node without a genesis. */
+export const describeNoNetwork = ({ role }: Pick<Config, "role">): string =>
+  role === "writer"
+    ? "The node belongs to no network: start it with --genesis FILE, or run gatehouse join URL."
+    : "The writer of the database belongs to no network yet.";
 
 /** Parts of the network on which the readiness depends. */
 interface ReadinessDeps {
@@ -29,7 +36,7 @@ interface ReadinessDeps {
 
 export function createReadiness(
   { config, lifecycle, progress, subsystems }: Pick<NodeCore, "config" | "lifecycle" | "progress" | "subsystems">,
-  { chain, forks, mayAccept }: Pick<NetworkParts, "chain" | "forks" | "mayAccept">,
+  { chain, forks, genesis, mayAccept }: Pick<NetworkParts, "chain" | "forks" | "genesis" | "mayAccept">,
   { book, sync, mainLoop, isOnlyAuthority, whyUnknown, hasConsensus }: ReadinessDeps,
 ) {
   /** Returns true if the node has the block `number`, the latest that it knows of, and no sync is in progress. */
@@ -39,42 +46,69 @@ export function createReadiness(
   const hasNearlyLatest = (number: bigint): boolean =>
     number + tolerance.blocks >= forks.headers.latestNumber() && forks.headers.missingForMs(number) <= tolerance.timeMs;
 
-  /** Returns true if the node knows the latest block of its network, and has it according to `hasBlocks`. */
-  function isCurrent(hasBlocks: (number: bigint) => boolean): boolean {
+  /**
+   * Returns the reason for which the node does not know the latest block of its network, or lacks it according to
+   * `hasBlocks`; undefined if it has it.
+   */
+  function whyBehind(hasBlocks: (number: bigint) => boolean): string | undefined {
     const number = chain.head()?.number;
-    const hasPolled = mainLoop.heartbeat().iterationsTotal > 0n || book.isEmpty();
-    if (number === undefined || !hasPolled || !hasBlocks(number)) {
-      return false;
+    if (number === undefined) {
+      return genesis === undefined ? describeNoNetwork(config) : "The node has no chain yet; it loads a snapshot of one, or has failed to.";
+    }
+    if (mainLoop.heartbeat().iterationsTotal === 0n && !book.isEmpty()) {
+      return "The node has not called its peers yet.";
+    }
+    if (!hasBlocks(number)) {
+      return `The node has block ${number}; its network has block ${forks.headers.latestNumber()}. ${book.whyNoneUsed() ?? ""}`.trimEnd();
     }
     if (config.role !== "writer") {
       // Blocks arrive through the database.
-      return true;
+      return undefined;
     }
-    return isOnlyAuthority ? whyUnknown() === undefined : book.highestBlock() !== undefined || hasConsensus();
+    if (isOnlyAuthority) {
+      return whyUnknown();
+    }
+    return book.highestBlock() !== undefined || hasConsensus()
+      ? undefined
+      : `No peer has reported the latest block. ${book.whyNoneUsed() ?? "Add a peer: gatehouse peers add URL"}`;
   }
 
-  /** Returns true if the node has booted and is alive, its chain has not failed, and it is not stopping. */
-  function isAble(): boolean {
-    return (
-      mayAccept() &&
-      progress.state().complete &&
-      !lifecycle.isStopping() &&
-      // The chain has failed if the database is unavailable, rejects writes or is corrupt.
-      subsystems.get("chain").status !== SubsystemStatus.FAILED &&
-      !mainLoop.isStalled() &&
-      forks.whyStopped() === undefined
-    );
+  /** Returns the reason for which the node could not accept transactions even with all blocks; undefined if it could. */
+  function whyUnable(): string | undefined {
+    const { status, lastError } = subsystems.get("chain");
+    if (lifecycle.isStopping()) {
+      return "The node is shutting down.";
+    }
+    if (!mayAccept()) {
+      return "The node is not the writer of its database.";
+    }
+    if (!progress.state().complete) {
+      return "The node is booting.";
+    }
+    // The chain has failed if the database is unavailable, rejects writes or is corrupt.
+    if (status === SubsystemStatus.FAILED) {
+      return lastError?.message ?? "The chain has failed.";
+    }
+    return mainLoop.isStalled() ? "The main loop is dead." : forks.whyStopped();
   }
-
-  /** Returns true if the node has the latest block that it knows of, and no sync is in progress. */
-  const isSynced = (): boolean => isCurrent(hasLatest);
 
   return {
-    isSynced,
-    /** Returns true if the node accepts transactions, and is synced. */
-    isAccepting: () => isAble() && isSynced(),
-    /** Returns true if the node accepts transactions, and is synced except for the latest few blocks. */
-    isFollowing: () => isAble() && isCurrent(hasNearlyLatest),
+    /** Returns true if the node has the latest block that it knows of, and no sync is in progress. */
+    isSynced: () => whyBehind(hasLatest) === undefined,
+    /** Returns true if the node accepts transactions, and is synced. While it is not, `/health` shows the reason. */
+    isAccepting(): boolean {
+      const reason = whyUnable() ?? whyBehind(hasLatest);
+      const { status, extra } = subsystems.get("main_loop");
+      if (status === SubsystemStatus.READY && extra?.reason !== reason) {
+        subsystems.set("main_loop", { extra: { reason } });
+      }
+      return reason === undefined;
+    },
+    /**
+     * Returns the reason for which the node does not accept transactions, or lacks more than the latest few blocks;
+     * undefined if there is none.
+     */
+    whyNotFollowing: () => whyUnable() ?? whyBehind(hasNearlyLatest),
   };
 }
 

@@ -15,7 +15,7 @@ interface HealthSources {
   readonly database: Database;
   readonly mainLoop: MainLoopHealth;
   readonly isAccepting: () => boolean;
-  readonly isFollowing: () => boolean;
+  readonly whyNotFollowing: () => string | undefined;
 }
 
 export type NodeHealth = ReturnType<typeof createNodeHealth>;
@@ -60,7 +60,7 @@ export function createNodeHealth(
   const readiness = createReadiness({
     isMainLoopStalled,
     isStopAnnounced: lifecycle.isStopAnnounced,
-    isFollowing: () => sources?.isFollowing() ?? false,
+    whyNotFollowing: () => (sources === undefined ? "The node is booting." : sources.whyNotFollowing()),
     isStandby: config.role === "standby",
   });
   return {

@@ -14,6 +14,7 @@ import {
   type Peer,
   type PeerOrigin,
   peerMessage,
+  whyUnused,
 } from "./peer.js";
 import type { ProvenPeer, VerifiedStatus } from "./status.js";
 
@@ -37,8 +38,10 @@ const maxPauseMs = 60_000;
 
 const firstPenaltyMs = 60_000;
 const maxPenaltyMs = 3_600_000;
-/** Time in milliseconds for which a peer that sent nothing is not used. */
+/** Time in milliseconds for which a peer that sent no blocks is not used. */
 const pausedMs = 10_000;
+/** Number of peers whose reasons are listed. */
+const maxReasons = 2;
 
 export type PeerBook = ReturnType<typeof createPeerBook>;
 
@@ -109,17 +112,18 @@ export function createPeerBook({
   }
 
   /** Pauses after consecutive failures: for one interval, then two, four, up to 1 min. */
-  function failedFields({ failures }: BookEntry, now: number): Partial<BookEntry> {
+  function failedFields({ failures }: BookEntry, now: number, failure?: string): Partial<BookEntry> {
     const pauseMs = Math.min(maxPauseMs, intervalMs * 2 ** Math.min(failures, 20));
     // Random jitter of up to half the pause, so that peers that failed together are not all dialed together.
     const nextTryMs = now + pauseMs * (0.5 + Math.random() / 2);
-    return { failures: failures + 1, nextTryMs, online: false, accepting: false, handshaken: false };
+    return { failures: failures + 1, failure, nextTryMs, online: false, accepting: false, handshaken: false };
   }
 
   const respondedFields = (status: VerifiedStatus, entry: BookEntry, now: number): Partial<BookEntry> => ({
     ...status,
-    ...{ online: true, lastSeenMs: now, failures: 0, nextTryMs: 0 },
-    message: entry.penalizedUntilMs > now ? entry.message : undefined,
+    ...{ online: true, lastSeenMs: now, failures: 0, failure: undefined, nextTryMs: 0 },
+    // The next attempt, in the same tick, may fail as the last one did.
+    message: entry.penalizedUntilMs + intervalMs > now ? entry.message : undefined,
   });
 
   /** Records a response that must not be trusted. The peer is no longer verified. */
@@ -267,6 +271,17 @@ export function createPeerBook({
     healthy: (): readonly BookEntry[] => healthy().peers,
     /** Returns the highest block number that any of these peers reported; undefined if none has reported. */
     highestBlock: () => healthy().highestBlock,
+    /** Returns the reasons for which the node uses none of its peers; undefined if it uses one, or has none. */
+    whyNoneUsed(): string | undefined {
+      const reasons = entries.all().flatMap((entry) => {
+        const reason = isUnverifiedGossip(entry) ? undefined : whyUnused(entry);
+        return reason === undefined ? [] : [`${entry.endpoint}: ${reason}`];
+      });
+      const more = reasons.length > maxReasons ? [`(and ${reasons.length - maxReasons} others)`] : [];
+      return reasons.length === 0 || healthy().peers.length > 0
+        ? undefined
+        : [...reasons.slice(0, maxReasons), ...more].join(" ");
+    },
     verified: (identity: string) => entries.holderOf(identity),
     /** Returns true if the operator named a peer that must prove this identity. */
     isNamed: (identity: string) =>
@@ -283,7 +298,9 @@ export function createPeerBook({
         .map(({ announced, identity }) => ({ endpoint: announced, identity: identity! })),
 
     recordRejection,
-    recordFailure: (endpoint: string) => change(endpoint, failedFields),
+    /** Records a failed call. */
+    recordFailure: (endpoint: string, failure: string) =>
+      change(endpoint, (entry, now) => failedFields(entry, now, failure)),
     /** Records a status that the peer reported. */
     recordStatus: (endpoint: string, status: VerifiedStatus) =>
       change(endpoint, (entry, now) => respondedFields(status, entry, now)),
@@ -309,8 +326,8 @@ export function createPeerBook({
         message,
       })),
     /**
-     * Pauses a peer for 10 s after it sent nothing, so that other peers are tried first. The network may be the cause, so
-     * this is not a penalty.
+     * Pauses a peer for 10 s after it sent no blocks, so that other peers are tried first. The network may be the cause,
+     * or the peer may refuse to send them, so this is not a penalty.
      */
     pause: (endpoint: string, message: string) =>
       change(endpoint, ({ penalizedUntilMs }, now) => ({

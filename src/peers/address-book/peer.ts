@@ -40,6 +40,8 @@ export interface BookEntry extends StoredPeer, Omit<VerifiedStatus, "head"> {
   readonly handshaken: boolean;
   /** Reason for which the peer is not verified or is penalized. */
   readonly message: string | undefined;
+  /** Error of the last call, if it failed. */
+  readonly failure: string | undefined;
   /** Time until which the node does not download blocks from this peer, and ignores the chain state that it reports. */
   readonly penalizedUntilMs: number;
   /** Number of penalties. */
@@ -55,7 +57,7 @@ export function entryOf(peer: NewPeer): BookEntry {
     ...peer,
     ...{ announced: peer.endpoint, instanceId: undefined, handshaken: false, lastDialedMs: 0 },
     ...{ online: false, accepting: false, head: undefined, statedMs: 0, lowestBlock: 0n, clockOffsetMs: undefined },
-    ...{ message: undefined, penalizedUntilMs: 0, penalties: 0 },
+    ...{ message: undefined, failure: undefined, penalizedUntilMs: 0, penalties: 0 },
   });
 }
 
@@ -73,6 +75,10 @@ export const isUnverifiedGossip = (entry: StoredPeer): boolean =>
  */
 export const provenIdentity = (entry: BookEntry | undefined): string | undefined =>
   entry?.handshaken === true ? entry.identity : undefined;
+
+/** Returns the reason for which the node does not use a peer; undefined if there is none. */
+export const whyUnused = ({ message, failure, verifiedMs }: BookEntry): string | undefined =>
+  message ?? failure ?? (verifiedMs === undefined ? "The peer has not responded yet." : undefined);
 
 /** Peer with the fields of the contract's `Peer` message. */
 export type Peer = ReturnType<typeof createPeerMessage>;
@@ -94,14 +100,14 @@ function createPeerMessage(entry: BookEntry) {
     identity: identity ?? expectedIdentity ?? "",
     verification: {
       status: isVerified,
-      message: entry.message ?? (isVerified ? undefined : "The peer has not responded yet."),
+      message: whyUnused(entry),
       timestampMs: verifiedMs === undefined ? undefined : BigInt(verifiedMs),
     },
     sync: { status: accepting, block: entry.head?.number, blockHash: entry.head?.hash },
     status: {
       online,
       timestampMs: lastSeenMs === undefined ? undefined : BigInt(lastSeenMs),
-      ready: online && accepting && isVerified && entry.message === undefined,
+      ready: online && accepting && isVerified && whyUnused(entry) === undefined,
     },
   });
 }

@@ -106,7 +106,7 @@ export function createDialer(deps: DialerDeps) {
     } else if (error.isResponse && !hasFreshHandshake) {
       book.recordRejection(endpoint, `The peer rejected this node: ${error.message}`);
     } else {
-      book.recordFailure(endpoint);
+      book.recordFailure(endpoint, error.message);
     }
   }
 

@@ -128,7 +128,9 @@ export function createSync({ book, chain, blocks, nowMs, onError, onEnd, onPeerD
         return { record: "penalize", reason: `It sent an invalid block. ${error.message}` };
       }
       if (error instanceof CallError) {
-        return { record: "recordFailure", reason: error.message };
+        return error.isResponse
+          ? { record: "pause", reason: `It refused to send blocks: ${error.message}` }
+          : { record: "recordFailure", reason: error.message };
       }
       throw error;
     } finally {

@@ -77,7 +77,7 @@ testPostgres(
     t.deepEqual(Object.keys(JSON.parse(slim.text) as object), ["dormant", "subsystems"]);
     const ready = await ask(port, "/readyz?verbose");
     t.is(ready.status, 503);
-    t.regex(ready.text, /"boot","status":"failing","message":"the node is still booting"/);
+    t.regex(ready.text, /"boot","status":"failing","message":"The node is booting\."/);
     t.is((await ask(port, "/version")).status, 200);
     t.like(await askJson(port, "/"), { yourIP: "127.0.0.1" });
     t.is((await ask(port, "/diagnostics")).status, 200);
