@@ -67,7 +67,10 @@ const client = [
     from: { path: "^client/src/" },
     to: { path: "^src/storage/(documents/(document|document-parts|json-text)|programs/rejections)\\.ts$" },
   },
-  { from: { path: "^client/src/" }, to: { path: "^src/base/(crypto/parse-hash|latest-block|text/show-text)\\.ts$" } },
+  {
+    from: { path: "^client/src/" },
+    to: { path: "^src/base/(crypto/parse-hash|latest-block|text/(integers|parse-json|show-text))\\.ts$" },
+  },
   { from: { path: "^client/src/" }, to: { path: "^src/chain/blocks/block-rejections\\.ts$" } },
   {
     from: { path: "^client/src/" },
@@ -101,7 +104,7 @@ const explorer = [
   {
     from: { path: "^src/pages/explore/" },
     to: {
-      path: "^src/(base/(describe-operation|crypto/signing-payloads)|storage/documents/(document|document-parts|json-text))\\.ts$",
+      path: "^src/(base/(describe-operation|crypto/signing-payloads|text/parse-json)|storage/documents/(document|document-parts|json-text))\\.ts$",
     },
   },
   {

@@ -10,6 +10,26 @@ export function sha256Hex(content: Uint8Array | string): string {
 }
 
 /**
+ * Decodes base64 (RFC 4648) of the standard or the URL-safe alphabet, with padding or without.
+ *
+ * @returns undefined for other characters, white space, incomplete padding, and bits after the last byte.
+ */
+export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+  const standard = text.replaceAll("-", "+").replaceAll("_", "/");
+  let binary: string;
+  try {
+    binary = atob(standard);
+  } catch {
+    return undefined;
+  }
+  // `atob` skips white space, and drops bits after the last byte.
+  const encoded = btoa(binary);
+  return standard === encoded || standard === encoded.replace(/=+$/, "")
+    ? Uint8Array.from(binary, (character) => character.charCodeAt(0))
+    : undefined;
+}
+
+/**
  * Returns 32 bytes, from bytes or from 64 hex digits, 0x optional.
  *
  * @param what name of the value, which starts the error message.

@@ -1,7 +1,7 @@
 /** Signing with a key in memory. A separate module, so that programs with their own signer do not load the curve. */
 import { getPublicKey, hashes, sign } from "@noble/ed25519";
 import { sha512 } from "@noble/hashes/sha2.js";
-import { bytesToHex, toBytes32 } from "./bytes.js";
+import { bytesToHex, decodeBase64, toBytes32 } from "./bytes.js";
 import type { Signer } from "./signer.js";
 
 /**
@@ -18,8 +18,11 @@ export function keyFromSeed(seed: Uint8Array | string): Signer & { readonly publ
   return { publicKey: `0x${bytesToHex(getPublicKey(secret))}`, sign: (bytes) => sign(bytes, secret) };
 }
 
-/** PKCS #8 prefix of the 32 bytes of an Ed25519 key (RFC 8410). The second byte is the length of the outer sequence. */
-const seedPrefix = /^30..02010[01]300506032b657004220420/;
+/**
+ * PKCS #8 structure of an Ed25519 key (RFC 8410), in hex: the length of the rest, the version, the 32 bytes of the key,
+ * then optional attributes and the optional public key.
+ */
+const keyForm = /^30(..)02010[01]300506032b657004220420([0-9a-f]{64})(?:a0(?:..)+?)?(?:812100[0-9a-f]{64})?$/;
 
 /**
  * Creates a signer from a PEM text (PKCS #8, not encrypted), as `gatehouse keygen` and OpenSSL write it.
@@ -37,20 +40,11 @@ export function keyFromPem(pem: string): Signer & { readonly publicKey: string }
  */
 export function seedFromPem(pem: string): string {
   const content = /-----BEGIN PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END PRIVATE KEY-----/.exec(pem)?.[1];
-  const binary = content === undefined ? "" : fromBase64(content.replace(/\s/g, ""));
-  const hex = bytesToHex(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
-  const prefix = seedPrefix.exec(hex)?.[0];
-  const seed = prefix === undefined ? "" : hex.slice(prefix.length, prefix.length + 64);
-  if (seed.length !== 64) {
+  const bytes = content === undefined ? undefined : decodeBase64(content.replace(/\s/g, ""));
+  const hex = bytes === undefined ? "" : bytesToHex(bytes);
+  const [, length, seed] = keyForm.exec(hex) ?? [];
+  if (seed === undefined || length !== (hex.length / 2 - 2).toString(16)) {
     throw new TypeError("The PEM text must hold an Ed25519 private key that is not encrypted (BEGIN PRIVATE KEY).");
   }
   return seed;
-}
-
-function fromBase64(text: string): string {
-  try {
-    return atob(text);
-  } catch {
-    return "";
-  }
 }

@@ -1,5 +1,4 @@
 /** Proof in a file: the node's response, the request, and the genesis, so that verification requires no node. */
-import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import {
   type GetProofRequest,
   GetProofRequestSchema,
@@ -7,8 +6,9 @@ import {
   GetProofResponseSchema,
 } from "../../gen/gatehouse/state/v1/state_pb.js";
 import { questionOf } from "../../client/src/proof/check.js";
-import { readProofJson } from "../../client/src/proof/json.js";
+import { parseProofText, readMessage, readProof } from "../../client/src/proof/json.js";
 import { ProofError } from "../../client/src/proof/proof-error.js";
+import { isJsonObject, type Json } from "../base/text/parse-json.js";
 import { jsonEncoder } from "../rpc/codec/json-encoder.js";
 
 /** Content of the file. `asked` is the request and `answer` the response, as the members of the file are named. */
@@ -35,28 +35,21 @@ export function writeSavedProof({ genesis, asked, answer }: SavedProof): string 
  * @throws ProofError malformed
  */
 export function readSavedProof(text: string): SavedProof {
-  const { genesis, asked, answer } = parse(text);
+  const json = parseProofText(text);
+  const { genesis, asked, answer } = isJsonObject(json) ? json : {};
   if (answer === undefined) {
-    const response = readProofJson(text);
+    const response = readProof(json);
     return { genesis: undefined, asked: questionOf(response), answer: response };
   }
   if (typeof genesis !== "string") {
     throw new ProofError("malformed", "The file has no genesis text.");
   }
-  return { genesis, asked: readRequest(asked), answer: readProofJson(JSON.stringify(answer)) };
+  return { genesis, asked: readRequest(asked), answer: readProof(answer) };
 }
 
-function parse(text: string): Partial<Record<keyof SavedProof, unknown>> {
+function readRequest(asked: Json | undefined): GetProofRequest {
   try {
-    return Object(JSON.parse(text)) as object;
-  } catch (cause) {
-    throw new ProofError("malformed", "The file is not JSON.", { cause });
-  }
-}
-
-function readRequest(asked: unknown): GetProofRequest {
-  try {
-    return fromJson(GetProofRequestSchema, asked as JsonValue, { ignoreUnknownFields: true });
+    return readMessage(GetProofRequestSchema, asked ?? null);
   } catch (cause) {
     throw new ProofError("malformed", "The file does not state what was requested (asked).", { cause });
   }

@@ -15,6 +15,8 @@ import { sha256 } from "../base/crypto/hash.js";
 import { ensurePrivateDirectory, privateFileMode } from "../base/files/private-files.js";
 import { readFailureOf } from "../base/errors/read-failure.js";
 import { InputError, StartError } from "../base/errors/start-error.js";
+import { decodeBase64 } from "../base/text/base64.js";
+import { readInteger } from "../base/text/integers.js";
 
 export type TrustStore = Awaited<ReturnType<typeof openTrustStore>>;
 
@@ -55,25 +57,22 @@ export async function openTrustStore(dir: string, genesisHash: string) {
 }
 
 function readHead(path: string, genesisHash: string): SignedHeader {
-  const { header, signature, ...body } = parse(path);
-  if (body.genesisHash !== genesisHash) {
-    throw new InputError(
-      `The directory belongs to the network ${body.genesisHash}: give another --data-dir for ${genesisHash}.`,
-    );
+  const { genesisHash: stored, ...head } = parse(path);
+  if (stored !== genesisHash) {
+    throw new InputError(`The directory belongs to the network ${stored}: give another --data-dir for ${genesisHash}.`);
   }
-  return {
-    number: BigInt(body.number),
-    hash: body.hash,
-    header: Buffer.from(header, "base64"),
-    signature: Buffer.from(signature, "base64"),
-  };
+  return head;
 }
 
-function parse(path: string): ReturnType<typeof toBody> & { readonly genesisHash: string } {
+function parse(path: string): SignedHeader & { readonly genesisHash: string } {
   try {
-    const body = JSON.parse(readFileSync(path, "utf8")) as ReturnType<typeof parse>;
-    if (sha256(Buffer.from(body.header, "base64")) === body.hash && /^\d+$/.test(body.number)) {
-      return body;
+    const { hash, genesisHash, ...body } = JSON.parse(readFileSync(path, "utf8")) as ReturnType<typeof toBody> & {
+      readonly genesisHash: string;
+    };
+    const number = readInteger(body.number);
+    const [header, signature] = [body.header, body.signature].map(decodeBase64);
+    if (number !== undefined && header !== undefined && signature !== undefined && sha256(header) === hash) {
+      return { number, hash, header, signature, genesisHash };
     }
   } catch (error) {
     const failure = readFailureOf(error);

@@ -189,6 +189,31 @@ interface Vectors {
 
 const vectors = async (name: string) => JSON.parse(await readFile(`examples/vectors/${name}.json`, "utf8")) as Vectors;
 
+test("reads a PEM key only in its exact encoding", (t) => {
+  const { publicKey } = keyOf(1);
+  const sequence = (hex: string): string => `30${(hex.length / 2).toString(16).padStart(2, "0")}${hex}`;
+  const base64 = (hex: string): string => Buffer.from(hex, "hex").toString("base64");
+  const pem = (content: string): string => `-----BEGIN PRIVATE KEY-----\n${content}\n-----END PRIVATE KEY-----\n`;
+  const ofVersion = (version: number): string => `02010${version}300506032b657004220420${"01".repeat(32)}`;
+  const attributes = "a00b300906035504033102" + "0c00";
+  const point = `812100${publicKey.slice(2)}`;
+  const [short, long] = [sequence(ofVersion(0)), sequence(ofVersion(1) + point)];
+  const lines = base64(short).replace(/.{20}/g, "$&\r\n");
+  for (const content of [base64(short), lines, base64(long), base64(sequence(ofVersion(1) + attributes + point))]) {
+    t.is(keyFromPem(pem(content)).publicKey, publicKey, content);
+  }
+  for (const [what, content] of Object.entries({
+    "bytes after the key": base64(`${short}00`),
+    "bytes after the key that its length includes": base64(sequence(`${ofVersion(0)}00`)),
+    "another length": base64(`302f${ofVersion(0)}`),
+    "a public key of 31 bytes": base64(sequence((ofVersion(1) + point).slice(0, -2))),
+    "bits after the last byte": base64(long).replace(/.=$/, (end) => String.fromCharCode(end.charCodeAt(0) + 1) + "="),
+    "padding inside": base64(short).replace(/^..../, "$&="),
+  })) {
+    t.throws(() => keyFromPem(pem(content)), { instanceOf: TypeError }, what);
+  }
+});
+
 test("keys, addresses, identities and transactions equal the test vectors", async (t) => {
   const { keys, refused } = await vectors("keys");
   for (const { name, seed, publicKey, pem } of keys) {

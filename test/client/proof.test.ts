@@ -141,6 +141,47 @@ test("rejects JSON that is not a proof", (t) => {
   }
 });
 
+const text = JSON.stringify(everything.answer);
+
+test("reads numbers and base64 of a proof exactly, in each form of ProtoJSON", (t) => {
+  const { header } = everything.answer as { readonly header: string };
+  const read = readProofJson(text);
+  t.deepEqual(readProofJson(text.replace(header, header.replaceAll("+", "-").replaceAll("/", "_"))), read);
+  t.deepEqual(readProofJson(text.replace(header, header.replace(/=+$/, ""))), read);
+  const nonceOf = (number: string): unknown =>
+    readProofJson(`{"header":"","senders":[{"address":"a","nonce":${number}}]}`).senders[0]?.state.value;
+  t.is(nonceOf("18446744073709551615"), 18446744073709551615n);
+  t.is(nonceOf('"18446744073709551615"'), 18446744073709551615n);
+  t.is(nonceOf("9007199254740993"), 9007199254740993n);
+  t.is(nonceOf("1.0"), 1n);
+  t.is(nonceOf("2e3"), 2000n);
+  for (const number of [
+    '"0x10"',
+    '""',
+    '" 7"',
+    '"7 "',
+    '"+7"',
+    '"07"',
+    "1.5",
+    "-1",
+    "18446744073709551616",
+    "[7]",
+    "true",
+  ]) {
+    t.throws(() => nonceOf(number), { name: "ProofError" }, number);
+  }
+  for (const [what, wrong] of Object.entries({
+    "white space in base64": `${header.slice(0, 4)} ${header.slice(4)}`,
+    "padding inside": `${header.slice(0, 4)}=${header.slice(4)}`,
+    "bits after the last byte": "AB==",
+    "too little padding": "AA=",
+    "one digit too many": "AAAAA",
+  })) {
+    t.throws(() => readProofJson(text.replace(header, wrong)), { name: "ProofError" }, what);
+  }
+  t.throws(() => readProofJson(text.replace("{", '{"header":"",')), { name: "ProofError", message: /two members/ });
+});
+
 /** Flips each of these bits in turn, calls a function, and flips it back. */
 function flipEach(bytes: Uint8Array, bits: Iterable<number>, visit: (bit: number) => void): void {
   for (const bit of bits) {

@@ -140,6 +140,7 @@ testBrowser.serial("decodes a pasted transaction, and checks it without sending 
     [JSON.stringify({ transaction }), "passed"],
     [JSON.stringify({ ...transaction, signature: `AAAA${transaction.signature.slice(4)}` }), "failed"],
     [transaction.body, "not checked"],
+    [transaction.body.replace(/.{76}/g, "$&\n"), "not checked"],
   ] as const) {
     await decode(text);
     await page.getByText('Creates the program "program 2"').waitFor();
@@ -148,7 +149,9 @@ testBrowser.serial("decodes a pasted transaction, and checks it without sending 
     t.deepEqual(await results(), [signature, "passed", "passed", "failed"]);
   }
   await inspect(t, page, "explore-decode", twoVariants);
-  for (const text of ["no transaction", "{}", "AAAA", "CgEw", transaction.signature]) {
+  const padded = transaction.body.replace(/^..../, "$&=");
+  const twice = JSON.stringify(transaction).replace("{", `{"body":"${transaction.body}",`);
+  for (const text of ["no transaction", "{}", "AAAA", "CgEw", transaction.signature, padded, twice]) {
     await decode(text);
     await page.getByRole("alert").filter({ hasText: "This is neither" }).waitFor();
     t.is(await marks.count(), 0);

@@ -1,5 +1,6 @@
 /** Network that the reader trusts. */
 import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
+import { parseJsonText, toPlainJson } from "../../../src/base/text/parse-json.js";
 import { utf8ToBytes } from "../bytes.js";
 import { hashOf } from "./hashing.js";
 import { ProofError } from "./proof-error.js";
@@ -37,7 +38,7 @@ export function readProofNetwork(genesis: string, pinned?: string): ProofNetwork
 
 function parse(genesis: string): { readonly authorities?: unknown; readonly timestamp?: unknown } {
   try {
-    return Object(JSON.parse(genesis)) as object;
+    return Object(toPlainJson(parseJsonText(genesis))) as object;
   } catch (cause) {
     throw new ProofError("malformed", "The genesis is not JSON.", { cause });
   }

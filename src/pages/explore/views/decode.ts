@@ -1,8 +1,8 @@
 /** Decodes a transaction that the reader pastes, and checks it against the node's chain. The transaction is not sent. */
-import { base64Decode } from "@bufbuild/protobuf/wire";
-import { sha256Hex } from "../../../../client/src/bytes.js";
+import { decodeBase64, sha256Hex } from "../../../../client/src/bytes.js";
 import { isSigned } from "../../../../client/src/proof/hashing.js";
 import { transactionPrefix } from "../../../base/crypto/signing-payloads.js";
+import { parseJsonText } from "../../../base/text/parse-json.js";
 import type { HeadResponse, SenderResponse, TransactionBody } from "../responses.js";
 import { h, setText } from "../dom.js";
 import { nodeNowMs } from "../format.js";
@@ -85,12 +85,18 @@ async function checks(node: ExploredNode, { bytes, body, signature }: Pasted): P
 /** Parses the JSON of a signed transaction, or the base64 of a body. Throws a TypeError for another text. */
 function readPasted(text: string): Pasted {
   try {
-    const parsed = (text.startsWith("{") ? JSON.parse(text) : { body: text }) as Encoded & { transaction?: Encoded };
-    const { body: encoded, signature } = parsed.transaction ?? parsed;
-    const bytes = base64Decode(encoded);
-    const body = decodeBody(bytes);
-    if (/^0x[0-9a-f]{64}$/.test(body.sender)) {
-      return { bytes, body, signature: signature === undefined ? undefined : base64Decode(signature) };
+    const parsed = (text.startsWith("{")
+      ? parseJsonText(text)
+      : { body: text.replace(/\s/g, "") }) as object as Encoded & {
+      transaction?: Encoded;
+    };
+    const { body: encoded, signature = "" } = parsed.transaction ?? parsed;
+    const [bytes, signed] = [encoded, signature].map(decodeBase64);
+    if (bytes !== undefined && signed !== undefined) {
+      const body = decodeBody(bytes);
+      if (/^0x[0-9a-f]{64}$/.test(body.sender)) {
+        return { bytes, body, signature: signed.length === 0 ? undefined : signed };
+      }
     }
   } catch {
     // The error below names the forms of all texts that can be decoded.
