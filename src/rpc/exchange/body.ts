@@ -5,6 +5,9 @@ import { finished } from "node:stream/promises";
 import { RpcError } from "../errors.js";
 import { paceMessage } from "./pacing.js";
 
+/** Event of a body whose rest will not arrive, with the RpcError, while the connection is still open. */
+export const bodyRejected = Symbol("body rejected");
+
 /** Limit on a buffered request body, in bytes: fits a transaction with a 1 MiB document in base64. */
 export const maxBodyBytes = 2 * 1024 * 1024;
 
@@ -130,7 +133,7 @@ export async function readBody(
     };
     const onEnd = (): void => {
       stopWatching();
-      source.off("close", onClose);
+      source.off("close", onClose).off(bodyRejected, fail);
       resolve(received.parts());
     };
     const onClose = (): void => fail(endedEarly());
@@ -144,7 +147,7 @@ export async function readBody(
       // A stream that ended before reading started has no data left.
       onEnd();
     } else {
-      source.on("data", onData).on("end", onEnd).on("close", onClose);
+      source.on("data", onData).on("end", onEnd).on("close", onClose).on(bodyRejected, fail);
     }
   });
   return chunks.length > 1 ? await paceMessage(() => Buffer.concat(chunks)) : (chunks[0] ?? Buffer.alloc(0));
@@ -164,6 +167,7 @@ export async function discardBody(source: Readable, onBytes: (bytes: number) => 
     sizeBytes += chunk.length;
     onBytes(chunk.length);
   });
+  source.once(bodyRejected, () => late.abort());
   await finished(source, { writable: false, signal: late.signal }).catch(() => undefined);
   stopWatching();
 }
@@ -180,12 +184,15 @@ export async function* iterateChunks(source: Readable): AsyncGenerator<Uint8Arra
   if (source.destroyed) {
     throw endedEarly();
   }
-  const chunks = on(source, "data", { close: ["end", "close"], highWaterMark: 16, lowWaterMark: 8 });
+  let failure = endedEarly();
+  source.once(bodyRejected, (error: RpcError) => (failure = error));
+  const close = ["end", "close", bodyRejected] as string[];
+  const chunks = on(source, "data", { close, highWaterMark: 16, lowWaterMark: 8 });
   for await (const [chunk] of chunks as AsyncIterable<[Uint8Array]>) {
     yield chunk;
   }
   if (!hasEnded()) {
-    throw endedEarly();
+    throw failure;
   }
 }
 

@@ -3,8 +3,9 @@ import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Readable } from "node:stream";
+import type { RpcError } from "../errors.js";
 import type { Arrival, Connection, Permit } from "../gate.js";
-import { discardBody, type EarlyCheck, iterateChunks, readBody } from "./body.js";
+import { bodyRejected, discardBody, type EarlyCheck, iterateChunks, readBody } from "./body.js";
 import { writePiece } from "./pacing.js";
 import type { RequestHeader } from "../request-headers.js";
 
@@ -40,6 +41,7 @@ export abstract class Exchange implements Arrival {
   /** True if the client sends a body. */
   protected abstract readonly hasBody: boolean;
   private isBodyRead = false;
+  private bodyFailure: RpcError | undefined;
   private closeListeners: (() => void)[] | undefined;
 
   /**
@@ -88,7 +90,7 @@ export abstract class Exchange implements Arrival {
    * Reads the complete body and reserves its bytes with the permit, which occupies its slot then.
    *
    * @throws RpcError PAYLOAD_TOO_LARGE as soon as more than `maxBytes` are announced or received; REQUEST_TIMEOUT if
-   * the body arrives too slowly; INVALID_REQUEST if the client disconnects early; OVERLOADED without capacity; and any
+   * the body arrives too slowly; INVALID_REQUEST if the client disconnects early; the error of {@link rejectBody}; OVERLOADED without capacity; and any
    * error of the early check.
    */
   async readBytes(
@@ -96,6 +98,7 @@ export abstract class Exchange implements Arrival {
     permit: Pick<Permit, "occupySlot" | "reserveRequestBytes">,
     earlyCheck?: EarlyCheck,
   ): Promise<Buffer> {
+    this.checkBody();
     const onBytes = (bytes: number): void => {
       this.countBody(bytes);
       permit.reserveRequestBytes(bytes);
@@ -111,15 +114,30 @@ export abstract class Exchange implements Arrival {
 
   /** Discards the body as it arrives. Resolves at its end, or if the client disconnects or takes too long. */
   async discardBody(): Promise<void> {
-    await discardBody(this.source, (bytes) => this.countBody(bytes));
+    if (this.bodyFailure === undefined) {
+      await discardBody(this.source, (bytes) => this.countBody(bytes));
+    }
   }
 
   /** Yields the chunks of the body as they arrive. Throws if the client disconnects before the end. */
   async *readChunks(): AsyncGenerator<Uint8Array> {
+    this.checkBody();
     this.requestBody();
     for await (const chunk of iterateChunks(this.source)) {
       this.countBody(chunk.length);
       yield chunk;
+    }
+  }
+
+  /** Ends the body with an error, because the rest of it cannot be read. */
+  rejectBody(failure: RpcError): void {
+    this.bodyFailure = failure;
+    this.source.emit(bodyRejected, failure);
+  }
+
+  private checkBody(): void {
+    if (this.bodyFailure !== undefined) {
+      throw this.bodyFailure;
     }
   }
 

@@ -13,7 +13,7 @@ import { toParserError } from "./request-head.js";
 export interface Http1Listeners {
   /** @param awaitsContinue true if the client waits for 100 before it sends the body. */
   readonly onRequest: (request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean) => void;
-  /** Called with a socket that has no response for its last request, which is rejected with this error. */
+  /** Called, possibly repeatedly, with a socket from which no more requests can be read. */
   readonly onRejected: (socket: Socket, failure: RpcError) => void;
 }
 

@@ -69,6 +69,10 @@ interface OpenConnection {
   session: { close(): void } | undefined;
   /** Socket from which HTTP/1.1 is read; undefined for HTTP/2, and before the version is known. */
   http1: Socket | undefined;
+  /** Last request of an HTTP/1.1 connection; undefined once it is complete and its response is sent. */
+  last: Http1Exchange | undefined;
+  /** True if the parser has rejected what the connection sends. */
+  isRejected: boolean;
   /** Parser of an HTTP/1.1 connection that is parsed in pieces. */
   pieces: PieceParser | undefined;
 }
@@ -102,7 +106,11 @@ export function createPort(deps: PortDeps): RpcListener {
     const { connection } = entry;
     const exchange = new Http1Exchange(nextRequestId(), connection, request, response);
     exchange.awaitsContinue = awaitsContinue;
+    entry.last = exchange;
     arrive(exchange, () => {
+      if (entry.last === exchange && request.complete) {
+        entry.last = undefined;
+      }
       if (entry.pieces !== undefined) {
         scheduler.defer(connection.flow, resume, entry.pieces);
       }
@@ -112,16 +120,40 @@ export function createPort(deps: PortDeps): RpcListener {
     }
   }
 
-  /** Responds on a socket whose last request never became an exchange. */
+  /**
+   * Ends a connection whose parser has rejected what follows. The requests before get their responses first. The error
+   * belongs to the last one if its body is incomplete, and is otherwise a response of its own.
+   */
   function onRejected(socket: Socket, failure: RpcError): void {
-    const connection = bySocket.get(socket)?.connection;
-    if (connection === undefined) {
+    const entry = bySocket.get(socket);
+    if (entry === undefined) {
       socket.destroy();
       return;
     }
-    const requestId = nextRequestId();
-    socket.end(formatResponse(errorResponse(requestId, failure)));
-    gate.record({ requestId, connection, header: () => undefined }, failure.reason);
+    // The parser reports its error again for each later read.
+    if (entry.isRejected) {
+      return;
+    }
+    entry.isRejected = true;
+    const { connection, last } = entry;
+    if (last !== undefined && !last.request.complete) {
+      last.response.shouldKeepAlive = false;
+      last.rejectBody(failure);
+      last.onClose(() => socket.end());
+      return;
+    }
+    const reject = (): void => {
+      if (socket.writable) {
+        const requestId = nextRequestId();
+        socket.end(formatResponse(errorResponse(requestId, failure)));
+        gate.record({ requestId, connection, header: () => undefined }, failure.reason);
+      }
+    };
+    if (last === undefined) {
+      reject();
+    } else {
+      last.onClose(reject);
+    }
   }
 
   /** Counts an exchange until it closes, and handles it when it is the turn of its address. */
@@ -227,7 +259,7 @@ export function createPort(deps: PortDeps): RpcListener {
     const sinceMs = performance.now();
     const entry: OpenConnection = {
       ...{ socket, connection, sinceMs, isUsed: false },
-      ...{ session: undefined, http1: undefined, pieces: undefined },
+      ...{ session: undefined, http1: undefined, last: undefined, isRejected: false, pieces: undefined },
     };
     open.add(entry);
     bySocket.set(socket, entry);

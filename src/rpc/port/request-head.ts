@@ -41,7 +41,7 @@ export function toParserError({ code }: NodeJS.ErrnoException): RpcError {
   }
 }
 
-/** Formats a response for a socket of HTTP/1.1 that has no other response, and closes the connection. */
+/** Formats the last response on a socket of HTTP/1.1, to a request that never became an exchange. */
 export function formatResponse({ status, headers, body = "" }: HttpResponse): string {
   const all = [...headers, "Content-Length", String(Buffer.byteLength(body)), "Connection", "close"];
   const lines = all.flatMap((name, i) => (i % 2 === 0 ? [`${name}: ${all[i + 1]}\r\n`] : []));

@@ -3,7 +3,7 @@ import test from "ava";
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
-import { startEdgeServer } from "../../helpers/nodes/edge-server.js";
+import { startEdgeServer, waitingAnswer } from "../../helpers/nodes/edge-server.js";
 import type { Teardown } from "../../helpers/nodes/teardown.js";
 import { connectTransport } from "../../helpers/wire/transports.js";
 import { until } from "../../helpers/nodes/until.js";
@@ -36,6 +36,32 @@ async function exchangeBytes(t: Teardown, port: number, bytes: string, isComplet
   return text;
 }
 
+/** Opens a connection, and collects the responses. */
+function connectEarly(t: Teardown, port: number) {
+  const socket = connect(port, "127.0.0.1").on("error", () => undefined);
+  t.teardown(() => socket.destroy());
+  let text = "";
+  socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  return {
+    write: (bytes: string): boolean => socket.write(bytes),
+    text: (): string => text,
+    /** Returns the statuses of the responses, each of which begins where the body before it ends. */
+    statuses(): number[] {
+      const statuses: number[] = [];
+      for (let at = 0; at < text.length;) {
+        const [, status, headers = ""] = /^HTTP\/1\.1 (\d{3}) [^\r]*\r\n([^]*?\r\n)\r\n/.exec(text.slice(at)) ?? [];
+        if (status === undefined) {
+          return [...statuses, NaN];
+        }
+        statuses.push(Number(status));
+        at = text.indexOf("\r\n\r\n", at) + 4 + Number(/content-length: (\d+)/i.exec(headers)?.[1] ?? 0);
+      }
+      return statuses;
+    },
+    ended: once(socket, "end"),
+  };
+}
+
 const isWhole = (text: string): boolean => {
   const [head = "", body] = text.split("\r\n\r\n");
   return body !== undefined && body.length >= Number(/content-length: (\d+)/i.exec(head)?.[1]);
@@ -53,6 +79,45 @@ for (const edge of ["compiled", "express"] as const) {
       t.regex(lines, /^content-type: application\/json; charset=utf-8$/im);
       t.regex(lines, /^x-content-type-options: nosniff$/im);
       await until(() => access.some((line) => line.requestId === requestId && line.code === errorCode));
+    });
+  }
+
+  for (const [title, head, status] of heads) {
+    test(`${title}, after an unanswered request, gets the second response, ${edge} edge`, async (t) => {
+      const { port, release } = await startEdgeServer(t, {}, edge);
+      const early = connectEarly(t, port);
+      early.write(`GET ${waitingAnswer} HTTP/1.1\r\n${host}\r\n${head}\r\n`);
+      // A later connection has its response, so the server has read the earlier one.
+      await exchangeBytes(t, port, `${get}${host}\r\n`, isWhole);
+      t.is(early.text(), "");
+      release();
+      await until(() => early.statuses().length === 2);
+      t.deepEqual(early.statuses(), [200, status]);
+    });
+  }
+
+  for (const [title, body, status] of [
+    ["a body with an invalid chunk", "Transfer-Encoding: chunked\r\n\r\nnothing\r\n", 400],
+    ["an invalid chunk after a valid one", "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\nnothing\r\n", 400],
+    ["an unknown Transfer-Encoding", "Transfer-Encoding: gzip\r\n\r\nnothing\r\n\r\n", 501],
+    ["codings that end with an unknown one", "Transfer-Encoding: chunked, gzip\r\n\r\nnothing\r\n\r\n", 400],
+  ] as const) {
+    test(`${title} gets one response, in order, then the connection closes, ${edge} edge`, async (t) => {
+      const { port, release, access } = await startEdgeServer(t, {}, edge);
+      const post = `POST /gatehouse.health.v1.HealthService/GetHealth HTTP/1.1\r\n${host}Content-Type: application/json\r\n`;
+      const early = connectEarly(t, port);
+      early.write(`GET ${waitingAnswer} HTTP/1.1\r\n${host}\r\n${post}${body}`);
+      await exchangeBytes(t, port, `${get}${host}\r\n`, isWhole);
+      t.is(early.text(), "");
+      // What follows cannot be a request.
+      early.write(`${get}${host}\r\n`);
+      release();
+      await early.ended;
+      t.deepEqual(early.statuses(), [200, status]);
+      t.regex(early.text(), /\r\nConnection: close\r\n[^]*$/i);
+      const code = status === 400 ? "INVALID_REQUEST" : "NOT_IMPLEMENTED";
+      await until(() => access.length === 3);
+      t.deepEqual(access.map((line) => line.code).sort(), [code, "OK", "OK"].sort());
     });
   }
 
