@@ -7,7 +7,7 @@ import { createServer as createHttpsServer, type ServerOptions as HttpsServerOpt
 import type { Socket } from "node:net";
 import type { RpcError } from "../errors.js";
 import { methodNotAllowed } from "../exchange/responses.js";
-import { httpTimeouts } from "./listen.js";
+import type { PortTimeouts } from "./listen.js";
 import { toParserError } from "./request-head.js";
 
 export interface Http1Listeners {
@@ -17,18 +17,18 @@ export interface Http1Listeners {
   readonly onRejected: (socket: Socket, failure: RpcError) => void;
 }
 
-/** @param idleTimeoutMs time limit for an idle connection between requests. */
+/** @param timeouts `keepAliveTimeout` is that of an idle connection between requests. */
 export function createHttp1Server(
   { onRequest, onRejected }: Http1Listeners,
   tls: HttpsServerOptions | undefined,
-  idleTimeoutMs: number,
+  timeouts: PortTimeouts & { readonly keepAliveTimeout: number },
 ): Server {
   // The port checks the host itself. Node.js would respond without a body.
-  const options = { ...httpTimeouts, keepAliveTimeout: idleTimeoutMs, requireHostHeader: false };
+  const options = { ...timeouts, requireHostHeader: false };
   const server =
     tls === undefined
       ? createServer(options)
-      : createHttpsServer({ ...options, ...tls, handshakeTimeout: httpTimeouts.headersTimeout });
+      : createHttpsServer({ ...options, ...tls, handshakeTimeout: timeouts.headersTimeout });
   const listener =
     (awaitsContinue: boolean) =>
     (request: IncomingMessage, response: ServerResponse): void =>

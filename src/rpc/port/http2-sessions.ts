@@ -37,11 +37,6 @@ const options: ServerOptions = {
 /** Longest interval between checks for idle and unresponsive connections, in milliseconds. */
 const maxPollMs = 60_000;
 /**
- * Shortest time limit in milliseconds for a connection without an open stream. gRPC clients keep connections for rare
- * calls, and load balancers for 10 minutes.
- */
-const minIdleTimeoutMs = 600_000;
-/**
  * Time limit for the response to a ping, in milliseconds. Pings are sent while streams are open, to detect a vanished
  * peer.
  */
@@ -59,9 +54,10 @@ const bytesPerPenalty = 8 * 1024;
  */
 const rapidResetPenalties = 5;
 
-/** Time limits of a connection in milliseconds, as in `PortDeps`. */
+/** Time limits of a connection in milliseconds. */
 interface ConnectionLimits {
   readonly connectionAgeMs: number;
+  /** Limit without an open stream. */
   readonly idleTimeoutMs: number;
 }
 
@@ -176,13 +172,12 @@ class Session {
   poll({ connectionAgeMs, idleTimeoutMs }: ConnectionLimits): () => void {
     const { http2 } = this;
     const sinceMs = performance.now();
-    const maxIdleMs = Math.max(minIdleTimeoutMs, idleTimeoutMs);
     let closeTimer: NodeJS.Timeout | undefined;
     const check = (): void => {
       if (http2.destroyed) {
         return;
       }
-      const isIdle = this.openStreams === 0 && performance.now() - this.idleSinceMs >= maxIdleMs;
+      const isIdle = this.openStreams === 0 && performance.now() - this.idleSinceMs >= idleTimeoutMs;
       if (isIdle || isOld(sinceMs, connectionAgeMs)) {
         // The session rejects new streams, and ends with its last one.
         http2.close();
@@ -195,7 +190,7 @@ class Session {
         });
       }
     };
-    const timer = setInterval(check, Math.min(maxPollMs, connectionAgeMs)).unref();
+    const timer = setInterval(check, Math.min(maxPollMs, connectionAgeMs, idleTimeoutMs)).unref();
     return () => {
       clearInterval(timer);
       clearTimeout(closeTimer);

@@ -46,14 +46,21 @@ export function listenOn(server: Server, address: ListenAddress): Promise<number
 /** Default time limit for an idle connection between requests, in milliseconds. */
 export const defaultIdleTimeoutMs = 60_000;
 
-/** Timeouts of a `node:http` server, in milliseconds. */
-export const httpTimeouts = {
+/** Time limits of a port, in milliseconds: those of a `node:http` server, and of HTTP/2. */
+export const portTimeouts = {
   /** Time limit for the first bytes and the headers of a request. */
   headersTimeout: 10_000,
   /** Time limit for a complete request. */
   requestTimeout: 30_000,
   connectionsCheckingInterval: 2_000,
+  /**
+   * Shortest time limit for an HTTP/2 connection without an open stream. gRPC clients keep connections for rare calls, and
+   * load balancers for 10 minutes. A client is told of the end before, so no request is lost.
+   */
+  http2IdleTimeout: 600_000,
 };
+
+export type PortTimeouts = typeof portTimeouts;
 
 /** Limit on the ports tried after the requested one. */
 const maxDrift = 100;

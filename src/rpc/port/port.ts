@@ -14,7 +14,7 @@ import { FairScheduler } from "../../base/async/fair-scheduler.js";
 import type { Connection, Gate } from "../gate.js";
 import { createHttp1Server } from "./http1-server.js";
 import { createHttp2Sessions, isOld, penalizeResets } from "./http2-sessions.js";
-import { defaultIdleTimeoutMs, httpTimeouts, listenOn, type RpcListener } from "./listen.js";
+import { defaultIdleTimeoutMs, listenOn, portTimeouts, type PortTimeouts, type RpcListener } from "./listen.js";
 import { containsSeveral, maxPipelined, parseInPieces, type PieceParser } from "./pipelining.js";
 import { checkHead, formatResponse } from "./request-head.js";
 import { type Accept, type AcceptVersion, awaitFirstBytes, detectHttpVersion } from "./protocol-detection.js";
@@ -52,10 +52,12 @@ export interface PortDeps {
    */
   readonly connectionAgeMs?: number | undefined;
   /**
-   * Time limit in milliseconds for an HTTP/1.1 connection without a request; 60 s by default. HTTP/2 connections, whose
-   * clients are told before the end, have at least 10 minutes.
+   * Time limit in milliseconds for an HTTP/1.1 connection without a request; 60 s by default. HTTP/2 connections have at
+   * least `http2IdleTimeout`.
    */
   readonly idleTimeoutMs?: number | undefined;
+  /** Other time limits than those of {@link portTimeouts}. */
+  readonly timeouts?: Partial<PortTimeouts>;
 }
 
 interface OpenConnection {
@@ -80,16 +82,21 @@ interface OpenConnection {
 export function createPort(deps: PortDeps): RpcListener {
   const { handle, gate, nextRequestId, tls, isMutual = false, isHttp1Only = false, connectionAgeMs = Infinity } = deps;
   const { idleTimeoutMs = defaultIdleTimeoutMs } = deps;
+  const timeouts = { ...portTimeouts, ...deps.timeouts };
+  const { headersTimeout } = timeouts;
   const open = new Set<OpenConnection>();
   const bySocket = new WeakMap<Socket, OpenConnection>();
-  const http2 = createHttp2Sessions(arrive, nextRequestId, { connectionAgeMs, idleTimeoutMs });
+  const http2 = createHttp2Sessions(arrive, nextRequestId, {
+    connectionAgeMs,
+    idleTimeoutMs: Math.max(timeouts.http2IdleTimeout, idleTimeoutMs),
+  });
   let isDraining = false;
   /** Time until which connections are parsed in pieces, on the clock of `performance.now()`. */
   let inPiecesUntilMs = 0;
   const server = createHttp1Server(
     { onRequest, onRejected },
     tls === undefined ? undefined : { ...tls, ...(isMutual ? mutualTls : { ALPNCallback: chooseProtocol }) },
-    idleTimeoutMs,
+    { ...timeouts, keepAliveTimeout: idleTimeoutMs },
   );
   if (tls === undefined) {
     acceptCleartext();
@@ -221,9 +228,7 @@ export function createPort(deps: PortDeps): RpcListener {
         const remoteEnd = remoteEndOf(socket);
         handshaking.set(remoteEnd, entry);
         socket.once("close", () => handshaking.get(remoteEnd) === entry && handshaking.delete(remoteEnd));
-        awaitFirstBytes(socket, httpTimeouts.headersTimeout, () =>
-          handshakes.defer(entry.connection.flow, startTls, socket),
-        );
+        awaitFirstBytes(socket, headersTimeout, () => handshakes.defer(entry.connection.flow, startTls, socket));
       }
     });
     const acceptHttp1 = takeOver("secureConnection", (socket) => {
@@ -292,7 +297,6 @@ export function createPort(deps: PortDeps): RpcListener {
       }
     };
     const reject: Accept = () => socket.destroy();
-    const { headersTimeout } = httpTimeouts;
     detectHttpVersion(socket, isMutual ? reject : accept, isHttp1Only ? reject : acceptHttp2, headersTimeout);
   }
 

@@ -2,16 +2,10 @@
 import test, { type ExecutionContext } from "ava";
 import { once } from "node:events";
 import type { Socket } from "node:net";
-import { createUnrestrictedGate } from "../../../src/edge/unrestricted-gate.js";
-import { createRequestIds, type Exchange } from "../../../src/rpc/exchange/exchange.js";
-import { createPort } from "../../../src/rpc/port/port.js";
+import type { Exchange } from "../../../src/rpc/exchange/exchange.js";
 import { maxPipelined } from "../../../src/rpc/port/pipelining.js";
-import { makeCertificate } from "../../helpers/nodes/start-node.js";
-import { temporaryDirectory } from "../../helpers/nodes/teardown.js";
+import { freePermit, startTestPort } from "../../helpers/wire/test-port.js";
 import { until } from "../../helpers/nodes/until.js";
-import { openFrom } from "../../helpers/wire/plain-client.js";
-import { readFile } from "node:fs/promises";
-import { connect } from "node:tls";
 
 /** Starts a port that responds to a request when the test says so, with its path. */
 async function start(t: ExecutionContext, isTls = false) {
@@ -22,7 +16,7 @@ async function start(t: ExecutionContext, isTls = false) {
   const handle = async (exchange: Exchange): Promise<void> => {
     state.handled++;
     state.mostUnanswered = Math.max(state.mostUnanswered, exchange.connection.unanswered);
-    const body = exchange.method === "POST" ? await exchange.readBytes(1_000_000, permit) : Buffer.alloc(0);
+    const body = exchange.method === "POST" ? await exchange.readBytes(1_000_000, freePermit) : Buffer.alloc(0);
     if (body.length > 0) {
       exchange.send({ status: 200, headers: ["Content-Type", "text/plain"], body: `${exchange.path}=${body.length};` });
     } else if (state.isHeld) {
@@ -31,25 +25,7 @@ async function start(t: ExecutionContext, isTls = false) {
       answer(exchange);
     }
   };
-  const permit = { occupySlot: () => undefined, reserveRequestBytes: () => undefined };
-  const files = isTls ? await makeCertificate(await temporaryDirectory(t)) : undefined;
-  const tls = files && { cert: await readFile(files.cert, "utf8"), key: await readFile(files.key, "utf8") };
-  const port = createPort({
-    handle: (exchange) => void handle(exchange),
-    gate: createUnrestrictedGate(),
-    nextRequestId: createRequestIds(),
-    tls,
-  });
-  t.teardown(() => port.drain(0));
-  const number = await port.listen({ host: "127.0.0.1", port: 0 });
-  const open = (): Socket => {
-    if (tls === undefined) {
-      return openFrom(t, number, "127.0.0.1");
-    }
-    const socket = connect({ host: "127.0.0.1", port: number, ca: tls.cert, checkServerIdentity: () => undefined });
-    t.teardown(() => socket.destroy());
-    return socket;
-  };
+  const { open } = await startTestPort(t, isTls, (exchange) => void handle(exchange));
   return {
     state,
     open,
