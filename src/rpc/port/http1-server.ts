@@ -29,6 +29,8 @@ export function createHttp1Server(
     tls === undefined
       ? createServer(options)
       : createHttpsServer({ ...options, ...tls, handshakeTimeout: timeouts.headersTimeout });
+  // Node.js would ignore those after the first 2,000. Their bytes are limited.
+  server.maxHeadersCount = 0;
   const listener =
     (awaitsContinue: boolean) =>
     (request: IncomingMessage, response: ServerResponse): void =>

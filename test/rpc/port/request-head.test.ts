@@ -15,6 +15,7 @@ const host = "Host: a\r\n";
 const heads: readonly (readonly [title: string, head: string, status: number, errorCode: string])[] = [
   ["no Host", get, 400, "INVALID_REQUEST"],
   ["two Host lines", `${get}${host}${host}`, 400, "INVALID_REQUEST"],
+  ["a second Host line after 2,500 others", `${get}${host}${"a:\r\n".repeat(2_500)}${host}`, 400, "INVALID_REQUEST"],
   ["a list of hosts", `${get}Host: a, b\r\n`, 400, "INVALID_REQUEST"],
   ["a host with markup", `${get}Host: a b<script>\r\n`, 400, "INVALID_REQUEST"],
   ["a line that is no header", `${get}${host}nothing\r\n`, 400, "INVALID_REQUEST"],
