@@ -3,6 +3,7 @@ import { LogLevel } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { maxResponseBytes } from "../../src/base/limits/response-limits.js";
 import { maxDiagnosticLines, maxPublicLines } from "../../src/base/logging/log-buffer.js";
 import { createLogging } from "../../src/base/logging/log.js";
+import { likeLists } from "../helpers/like-lists.js";
 
 function createTestLogging(level: "debug" | "info" | "error" | "silent" = "info") {
   const lines: string[] = [];
@@ -14,9 +15,9 @@ test("public lines are those marked public, with only their level, time and mess
   const { log, publicLines, diagnosticLines } = createTestLogging();
   log.info({ public: true, secret: "x" }, "Node is up");
   log.warn({ subsystem: "chain" }, "slow");
-  t.like(publicLines(), [{ level: LogLevel.INFO, message: "Node is up" }]);
+  likeLists(t, publicLines(), [{ level: LogLevel.INFO, message: "Node is up" }]);
   t.deepEqual(Object.keys(publicLines()[0]!).sort(), ["level", "message", "timeMs"]);
-  t.like(diagnosticLines(), [
+  likeLists(t, diagnosticLines(), [
     { level: LogLevel.INFO, subsystem: undefined, message: "Node is up" },
     { level: LogLevel.WARN, subsystem: "chain", message: "slow" },
   ]);

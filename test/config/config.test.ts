@@ -9,6 +9,7 @@ import { configSchema } from "../../tools/docs/tables.js";
 import { ConfigError } from "../../src/config/declare.js";
 import { options } from "../../src/config/options.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { likeLists } from "../helpers/like-lists.js";
 
 const isConfigFile = new Ajv().compile(JSON.parse(configSchema()) as object);
 
@@ -103,7 +104,7 @@ test("readSettings ignores the environment, and rejects unknown names and invali
   t.teardown(() => delete process.env["GATEHOUSE_RPC_PORT"]);
   t.deepEqual(readSettings({}, "/srv/node"), load());
   t.deepEqual(readSettings({ "rpc-port": undefined }, "/srv/node"), load());
-  t.like(readSettings({ "trusted-proxies": ["10.0.0.1"], json: true, "loop-interval": 0.25 }, "/"), {
+  likeLists(t, readSettings({ "trusted-proxies": ["10.0.0.1"], json: true, "loop-interval": 0.25 }, "/"), {
     trustedProxies: ["10.0.0.1"],
     json: true,
     loopIntervalMs: 250,
@@ -178,7 +179,7 @@ test("a file may have lists, numbers and booleans in YAML form, and may be empty
     'trusted-proxies: [10.0.0.1, "::1/128"]\nrpc-port: 7\njson: true\nloop-interval: 0.25\n' +
       'database: ["postgres://a/g", "postgres://b/g"]\n',
   );
-  t.like(load({ flags: { config: file } }), {
+  likeLists(t, load({ flags: { config: file } }), {
     trustedProxies: ["10.0.0.1", "::1/128"],
     rpcPort: 7,
     json: true,

@@ -16,6 +16,7 @@ import { serve } from "../../src/rpc/service.js";
 import { openSettings, startServices } from "../helpers/nodes/edge-server.js";
 import { ask, askJson, jsonPost } from "../helpers/wire/plain-client.js";
 import { parseMetrics } from "../helpers/process/prometheus.js";
+import { likeLists } from "../helpers/like-lists.js";
 
 /** A stream of one message. */
 async function* only<T>(message: T): AsyncIterable<T> {
@@ -67,9 +68,9 @@ test("serves an added rpc over HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI,
   };
   t.deepEqual(await call("testing.getThing", { name: "a/b" }), thing);
   t.deepEqual(await call("testing.getThing", ["a/b"]), thing);
-  t.like(await call("rpc.discover"), { methods: [{ name: "testing.getThing", params: [{ name: "name" }] }] });
+  likeLists(t, await call("rpc.discover"), { methods: [{ name: "testing.getThing", params: [{ name: "name" }] }] });
   const { paths } = await askJson<{ paths: Record<string, object> }>(port, "/openapi.json");
-  t.like(paths["/testing/things/{name}"], {
+  likeLists(t, paths["/testing/things/{name}"], {
     get: { operationId: "testing.getThing", parameters: [{ name: "name", in: "path" }] },
   });
 

@@ -2,6 +2,7 @@
 import test, { type ExecutionContext } from "ava";
 import { type CliUser, pageToken, startWithUsers, withoutHeading } from "../../helpers/nodes/cli-users.js";
 import { testKey } from "../../helpers/chain/keys.js";
+import { likeLists } from "../../helpers/like-lists.js";
 
 const [alice, bob] = [testKey(2).publicKey, testKey(3).publicKey];
 const short = (key: string): string => `${key.slice(0, 10)}…${key.slice(-4)}`;
@@ -157,7 +158,7 @@ test("search shows the results that the caller may read", async (t) => {
     t.regex((await find(owner, text))[0]!, new RegExp(program));
     t.is(await nobody.ok("search", text), "No matches among what you may read.\n");
   }
-  t.like(JSON.parse(await owner.ok("search", "2", "--json")), {
+  likeLists(t, JSON.parse(await owner.ok("search", "2", "--json")), {
     query: "2",
     results: [{ kind: "block", block: { number: 2, hash: blockHash } }],
   });

@@ -11,6 +11,7 @@ import { storeProgram, writeAs } from "../../helpers/chain/submit.js";
 import type { Teardown } from "../../helpers/nodes/teardown.js";
 import { createPublic, signTransaction } from "../../helpers/chain/transactions.js";
 import { until } from "../../helpers/nodes/until.js";
+import { likeLists } from "../../helpers/like-lists.js";
 
 const [alice, bob] = [testKey(91), testKey(92)];
 const items = Array.from({ length: 20_000 }, (_, i) => `"item ${i}"`);
@@ -148,11 +149,11 @@ test("finds items from either end of short and long arrays, with the array's len
 
 test("counts fields, returns lists as plain arrays, and reads their options", async (t) => {
   const { address, call } = await start(t);
-  t.like(await call("getStorageProgramFields", { storageAddress: address }), {
+  likeLists(t, await call("getStorageProgramFields", { storageAddress: address }), {
     response: { fields: ["theme", "big", "few", "many"], count: 4 },
   });
   const mine = await call("getStorageProgramsByOwner", { owner: alice.publicKey.slice(2) });
-  t.like(mine.response, [{ storageAddress: address, programName: "settings" }]);
+  likeLists(t, mine.response, [{ storageAddress: address, programName: "settings" }]);
   const search = async (query: string, options?: object) =>
     ((await call("searchStoragePrograms", { query, options })).response as { programName: string }[]).length;
   t.is(await search("sett"), 1);
@@ -209,7 +210,7 @@ test("returns the network's forks, and finds blocks by hashes in any spelling", 
   t.like((await call("getNetworkInfo")).response, { forks: { osDenomination: { activated: false } }, block: 1 });
   const { hash } = await askJson<{ hash: string }>(node.port, "/chain/blocks/1");
   t.like((await call("getBlockByHash", { hash: hash.slice(2).toUpperCase() })).response, { number: 1, hash });
-  t.like((await call("getBlocks", { start: "latest", limit: 5 })).response, [{ number: 1, hash }]);
+  likeLists(t, (await call("getBlocks", { start: "latest", limit: 5 })).response, [{ number: 1, hash }]);
 });
 
 test("returns a transaction by hash, with or without 0x, to permitted readers, and a nonce to everyone", async (t) => {
@@ -253,7 +254,10 @@ test("lists transactions, latest first, with those that the caller may read", as
     ((await call(message, data)).response as { hash: string }[]).map(({ hash }) => hash);
   const ofAlice = { status: "confirmed", from: alice.publicKey };
   const history = await call("getTransactionHistory", { address: alice.publicKey, type: "all" });
-  t.like(history, { result: 200, response: [3, 2, 1].map((nonce, i) => ({ ...ofAlice, nonce, hash: hashes[i] })) });
+  likeLists(t, history, {
+    result: 200,
+    response: [3, 2, 1].map((nonce, i) => ({ ...ofAlice, nonce, hash: hashes[i] })),
+  });
   t.is((history.response as unknown[]).length, 3);
   const of = { address: alice.publicKey };
   t.deepEqual(await hashesOf("getTransactionHistory", { ...of, start: 1, limit: 1 }), [hashes[1]]);

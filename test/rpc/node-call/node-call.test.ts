@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { RpcError } from "../../../src/rpc/errors.js";
 import type { CallByName } from "../../../src/rpc/json-rpc/json-rpc.js";
 import { handleNodeCall } from "../../../src/rpc/node-call/node-call.js";
+import { likeLists } from "../../helpers/like-lists.js";
 
 const newest = 30;
 
@@ -39,7 +40,7 @@ test("builds one list of blocks at a time, also after an error", async (t) => {
     getBlocks({ start: "latest", limit: 2 }, readBlock),
   ]);
   t.is(most, 1);
-  t.like(lists, [
+  likeLists(t, lists, [
     { value: [3, 2, 1] },
     { status: "rejected", reason: { reason: "ANSWER_TOO_LARGE" } },
     { value: [9, 8] },
