@@ -44,7 +44,7 @@ const partOfHead = "GET / HTTP/1.1\r\nHost: a\r\nX-";
 
 for (const isTls of [false, true]) {
   const via = isTls ? "TLS" : "cleartext";
-  const shortHead = { timeouts: { headersTimeout: 200, connectionsCheckingInterval: 50 } };
+  const shortHead = { timeouts: { headersTimeout: 2_000, connectionsCheckingInterval: 50 } };
 
   test(`${via}: a head that does not arrive is 408, and the connection is closed`, async (t) => {
     const { open } = await start(t, isTls, shortHead);
@@ -70,7 +70,7 @@ for (const isTls of [false, true]) {
   });
 
   test(`${via}: a body that does not arrive is 408, and the connection is closed`, async (t) => {
-    const { open } = await start(t, isTls, { timeouts: { ...shortHead.timeouts, requestTimeout: 200 } });
+    const { open } = await start(t, isTls, { timeouts: { ...shortHead.timeouts, requestTimeout: 2_000 } });
     for (const length of ["Content-Length: 10", "Transfer-Encoding: chunked"]) {
       const socket = open();
       socket.write(`POST / HTTP/1.1\r\nHost: a\r\n${length}\r\n\r\n1\r\n{`);
