@@ -53,7 +53,9 @@ export function createReadiness(
   function whyBehind(hasBlocks: (number: bigint) => boolean): string | undefined {
     const number = chain.head()?.number;
     if (number === undefined) {
-      return genesis === undefined ? describeNoNetwork(config) : "The node has no chain yet; it loads a snapshot of one, or has failed to.";
+      return genesis === undefined
+        ? describeNoNetwork(config)
+        : "The node has no chain yet; it loads a snapshot of one, or has failed to.";
     }
     if (mainLoop.heartbeat().iterationsTotal === 0n && !book.isEmpty()) {
       return "The node has not called its peers yet.";
