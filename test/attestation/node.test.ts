@@ -48,13 +48,14 @@ test("the subsystem is ready with the verifier, and skipped if the node is dorma
 
 test("without a trusted notary the node warns at boot, and rejects every attestation", async (t) => {
   const node = await start(t, { "notary-keys": "" });
-  t.deepEqual(node.warnings, ["--notary-keys is empty, so every attestation is rejected."]);
+  const warning = "--notary-keys is empty, so every attestation is rejected.";
+  t.true(node.warnings.includes(warning));
   const { status, text } = await verify(node.port, attestation);
   t.is(status, 400);
   t.regex(text, /is not trusted here/);
   const health = await ask(node.port, "/tlsnotary/health");
   t.is(health.status, 503);
-  t.like(JSON.parse(health.text), { status: "unhealthy", serverRunning: true, error: node.warnings[0] });
+  t.like(JSON.parse(health.text), { status: "unhealthy", serverRunning: true, error: warning });
   t.like(await askJson(node.port, "/tlsnotary/info"), { port: null, publicKey: null, running: true, notaryKeys: [] });
 });
 
