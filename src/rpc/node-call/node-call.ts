@@ -7,7 +7,7 @@ import { RpcError } from "../errors.js";
 import type { CallByName, HandleNodeCall } from "../json-rpc/json-rpc.js";
 import { NodeCallError } from "../json-rpc/json-rpc.js";
 import { describeBlock, listBlocks, withMembers } from "./blocks.js";
-import { listHistory, listLatest } from "./transactions.js";
+import { listHistory, listLatest, listPending, readStatus, readTransaction } from "./transactions.js";
 
 /** Arguments by their parameter names. */
 type Arguments = Readonly<Record<string, unknown>>;
@@ -54,10 +54,8 @@ const messages: Readonly<Record<string, Message>> = {
   getBlocks: { parameters: { start: optional("start"), limit: optional("limit") }, run: listBlocks },
   getBlockByNumber: rpc("chain.getBlock", { number: required("blockNumber", "number") }, describeBlock),
   getBlockByHash: rpc("chain.getBlockByHash", { hash: required("hash", "blockHash") }, describeBlock),
-  getTxByHash: {
-    parameters: { hash: required("hash", "txHash") },
-    run: (call, args) => call("chain.getTransaction", { ...args, withBody: true }),
-  },
+  getTxByHash: { parameters: { hash: required("hash", "txHash") }, run: readTransaction },
+  getTransactionStatus: { parameters: { hash: required("hash", "txHash") }, run: readStatus },
   getTransactions: { parameters: { start: optional("start"), limit: optional("limit") }, run: listLatest },
   getTransactionHistory: {
     parameters: {
@@ -66,11 +64,11 @@ const messages: Readonly<Record<string, Message>> = {
     },
     run: listHistory,
   },
-  getAddressInfo: { parameters: {}, run: rejectAddressInfo },
-  getMempool: rpc("chain.listPendingTransactions", {}, pick("transactions")),
+  getMempool: { parameters: {}, run: listPending },
   getAddressNonce: rpc("chain.getSender", { address: required("address") }, pick("nonce")),
   getStorageProgram: rpc("storage.getProgram", program),
-  getStorageProgramAll: rpc("storage.getProgramData", program),
+  // Existing clients read the same members, such as the owner, from both.
+  getStorageProgramAll: rpc("storage.getProgram", program),
   getStorageProgramFields: rpc("storage.listFields", program, countFields),
   getStorageProgramValue: rpc("storage.getField", field),
   getStorageProgramItem: { parameters: { ...field, index: required("index") }, run: readItem },
@@ -113,8 +111,29 @@ export const handleNodeCall: HandleNodeCall = async (method, params, call) => {
   return await message.run(call, readArguments(name, message, data));
 };
 
+const noBalances = "This network has no balances. getAddressNonce returns the nonce of an address.";
+const otherForm =
+  "This network does not accept transactions of this form. Sign its own form, and submit it with POST /chain/transactions.";
+/** Members from which existing clients read that a transaction is not valid, and why. */
+const notValid = { message: otherForm, data: { valid: false, message: otherForm } };
+
+/**
+ * Methods and messages of existing clients whose errors need more members. These clients read data from errors, too:
+ * without a balance they show 0, and without data.valid they fail with a TypeError that hides the reason.
+ */
+const rejections: Readonly<Record<string, { readonly error: string; readonly members: object }>> = {
+  // A text makes clients fail, since it is no number, and is a part of their error.
+  getAddressInfo: { error: noBalances, members: { balance: noBalances } },
+  execute: { error: otherForm, members: notValid },
+  sendTransaction: { error: otherForm, members: notValid },
+  broadcastNativeTransaction: { error: otherForm, members: notValid },
+};
+
 function notImplemented(kind: string, name: string): RpcError {
-  return new RpcError("NOT_IMPLEMENTED", `This node does not serve the ${kind} "${name.slice(0, maxNameLength)}".`);
+  const rejection = Object.hasOwn(rejections, name) ? rejections[name] : undefined;
+  return rejection === undefined
+    ? new RpcError("NOT_IMPLEMENTED", `This node does not serve the ${kind} "${name.slice(0, maxNameLength)}".`)
+    : new NodeCallError("NOT_IMPLEMENTED", rejection.error, rejection.members);
 }
 
 /**
@@ -156,20 +175,10 @@ async function readItem(call: CallByName, { index: sent, ...args }: Arguments): 
   });
 }
 
-/**
- * Rejects getAddressInfo. Clients read the member balance also of an error, and take 0 if there is none; a text makes
- * them fail.
- */
-function rejectAddressInfo(): Promise<string> {
-  const error = "This network has no balances. getAddressNonce returns the nonce of an address.";
-  return Promise.reject(new NodeCallError("NOT_IMPLEMENTED", error, { balance: "not available" }));
-}
-
-/** Forks that existing clients query. None is active on this network. */
-const forks = { osDenomination: { activated: false } };
-
 async function describeNetwork(call: CallByName): Promise<string> {
   const { peerlist, ...info } = JSON.parse(await call("info.getInfo", {})) as { peerlist: unknown[] };
   const { number, hash, genesisHash } = JSON.parse(await call("chain.getHead", {})) as Arguments;
+  // Forks that existing clients query. None is active or planned on this network.
+  const forks = { osDenomination: { activationHeight: null, activated: false, currentHeight: number } };
   return JSON.stringify({ ...info, peers: peerlist.length, block: number, blockHash: hash, genesisHash, forks });
 }

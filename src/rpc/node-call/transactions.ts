@@ -4,7 +4,7 @@ import { createSerialQueue } from "../../base/async/serial-queue.js";
 import { RpcError } from "../errors.js";
 import type { CallByName } from "../json-rpc/json-rpc.js";
 import { invalidValue } from "../parameters.js";
-import { readCount, withMembers } from "./blocks.js";
+import { readCount } from "./blocks.js";
 
 /** Limit on the transactions of one list. */
 const maxTransactions = 100;
@@ -14,17 +14,76 @@ const maxSkipped = 1_000;
 /** Queue that reads one history at a time, however many are requested. */
 const queue = createSerialQueue();
 
+/** Transaction in a response of the chain. */
+interface Described {
+  readonly status?: keyof typeof statuses;
+  readonly body?: {
+    readonly sender: string;
+    readonly nonce: number;
+    readonly timestampMs: number;
+    readonly storage?: object;
+  };
+}
+
 /** Page of chain.listTransactions. */
 interface Page {
-  readonly transactions: readonly { readonly body?: { readonly sender: string; readonly nonce: number } }[];
+  readonly transactions: readonly Described[];
   readonly nextPageToken?: string;
 }
 
-/** Returns a transaction as chain.listTransactions does, with additional members first that existing clients read. */
-function describe(transaction: Page["transactions"][number]): string {
+/** Status that existing clients read, by the status in a response of the chain. */
+const statuses = { pending: "pending", included: "confirmed", rejected: "failed" } as const;
+/** State of a transaction that existing clients wait for, by the status in a response of the chain. */
+const states = { pending: "pending", included: "included", rejected: "failed" } as const;
+
+/** Returns the type of a transaction in the terms of existing clients, which know the first of these. */
+const typeOf = (body: Described["body"]): string | undefined =>
+  body && (body.storage === undefined ? "zk" : "storageProgram");
+
+/** Returns the members of a signed transaction that existing clients read. Undefined values are left out. */
+function signedMembers(sender: string, nonce: number, timestamp: number, type?: string): object {
+  const content = { type, from: sender, from_ed25519_address: sender, nonce, timestamp };
+  return { from: sender, nonce, content };
+}
+
+/** Returns a transaction as the chain does, with additional members first that existing clients read. */
+function describe({ status = "included", ...transaction }: Described): string {
   const { body } = transaction;
-  const ofBody = body && { from: body.sender, nonce: body.nonce };
-  return withMembers(JSON.stringify(transaction), { status: "confirmed", ...ofBody });
+  const ofBody = body && signedMembers(body.sender, body.nonce, body.timestampMs, typeOf(body));
+  return JSON.stringify({ status: statuses[status], ...ofBody, ...transaction });
+}
+
+/** Returns a transaction with its content. Throws RpcError NOT_FOUND. */
+export async function readTransaction(call: CallByName, args: object): Promise<string> {
+  return describe(JSON.parse(await call("chain.getTransaction", { ...args, withBody: true })) as Described);
+}
+
+/** Returns the state of a transaction, for which existing clients wait: unknown if the node does not know it. */
+export async function readStatus(call: CallByName, args: object): Promise<string> {
+  try {
+    const { status, blockNumber, reason } = JSON.parse(await call("chain.getTransaction", args)) as {
+      readonly [name in "blockNumber" | "reason"]: unknown;
+    } & Required<Pick<Described, "status">>;
+    return JSON.stringify({ state: states[status], blockNumber: blockNumber ?? undefined, reason: reason ?? undefined });
+  } catch (error) {
+    if (error instanceof RpcError && error.reason === "NOT_FOUND") {
+      return JSON.stringify({ state: "unknown" });
+    }
+    throw error;
+  }
+}
+
+/** Returns the pending transactions, oldest first. */
+export async function listPending(call: CallByName): Promise<string> {
+  const { transactions } = JSON.parse(await call("chain.listPendingTransactions", {})) as {
+    transactions: { readonly sender: string; readonly nonce: number; readonly timestamp: number }[];
+  };
+  return JSON.stringify(
+    transactions.map(({ sender, nonce, timestamp, ...others }) => ({
+      ...{ status: statuses.pending, ...signedMembers(sender, nonce, timestamp) },
+      ...{ sender, timestamp, ...others },
+    })),
+  );
 }
 
 async function readPage(call: CallByName, request: object): Promise<Page> {
@@ -65,7 +124,7 @@ export function listHistory(
   return queue(() => readHistory(call, sender, type, start as number, count));
 }
 
-/** Reads pages up to the end of the requested part. Of the types of existing clients, this network has one. */
+/** Reads pages up to the end of the requested part. */
 async function readHistory(call: CallByName, sender: unknown, type: unknown, start: number, count: number) {
   const found: string[] = [];
   let skipped = 0;
@@ -74,9 +133,7 @@ async function readHistory(call: CallByName, sender: unknown, type: unknown, sta
   do {
     const page = await readPage(call, { sender, pageSize: maxTransactions, ...(pageToken && { pageToken }) });
     for (const transaction of page.transactions) {
-      const isOfType =
-        type === "all" || (type === "storageProgram" && Object.hasOwn(transaction.body ?? {}, "storage"));
-      if (!isOfType || skipped++ < start) {
+      if ((type !== "all" && type !== typeOf(transaction.body)) || skipped++ < start) {
         continue;
       }
       const text = describe(transaction);

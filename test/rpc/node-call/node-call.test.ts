@@ -109,3 +109,45 @@ test("rejects a start or limit that is no number", async (t) => {
     await t.throwsAsync(getBlocks({ limit }, readBlock), { message: /^limit must be a whole number from 1/ });
   }
 });
+
+/** Returns the response to a message of a chain whose rpcs return, or throw, this. */
+const answerTo = async (message: string, data: object, response: object): Promise<unknown> => {
+  const call: CallByName = () =>
+    response instanceof Error ? Promise.reject(response) : Promise.resolve(JSON.stringify(response));
+  return JSON.parse(await handleNodeCall("nodeCall", [{ message, data }], call)) as unknown;
+};
+
+test("reports the state of each status, and unknown only for a transaction that the node does not know", async (t) => {
+  const stateOf = (response: object): Promise<unknown> => answerTo("getTransactionStatus", { hash: "0x1" }, response);
+  t.deepEqual(await stateOf({ status: "pending", blockNumber: null, reason: null }), { state: "pending" });
+  t.deepEqual(await stateOf({ status: "included", blockNumber: 7, reason: null }), {
+    ...{ state: "included", blockNumber: 7 },
+  });
+  t.deepEqual(await stateOf({ status: "rejected", blockNumber: null, reason: "The nonce 4 is used." }), {
+    ...{ state: "failed", reason: "The nonce 4 is used." },
+  });
+  t.deepEqual(await stateOf(new RpcError("NOT_FOUND", "Not known.")), { state: "unknown" });
+  await t.throwsAsync(stateOf(new RpcError("DATABASE_UNAVAILABLE", "No connection.")), { message: "No connection." });
+});
+
+test("describes transactions in and before blocks alike", async (t) => {
+  const sender = `0x${"ab".repeat(32)}`;
+  const signed = { from: sender, from_ed25519_address: sender, nonce: 3, timestamp: 5 };
+  const pending = { hash: "0x1", sender, nonce: 3, timestamp: 5 };
+  t.deepEqual(await answerTo("getMempool", {}, { transactions: [pending] }), [
+    { ...pending, status: "pending", from: sender, content: signed },
+  ]);
+  const body = { sender, nonce: 3, timestampMs: 5, zk: {} };
+  const content = { type: "zk", ...signed };
+  for (const [status, described] of [
+    ["pending", "pending"],
+    ["included", "confirmed"],
+  ] as const) {
+    t.deepEqual(await answerTo("getTxByHash", { hash: "0x1" }, { hash: "0x1", status, body }), {
+      ...{ status: described, from: sender, nonce: 3, content, hash: "0x1", body },
+    });
+  }
+  t.deepEqual(await answerTo("getTxByHash", { hash: "0x1" }, { hash: "0x1", status: "rejected", reason: "Late." }), {
+    ...{ status: "failed", hash: "0x1", reason: "Late." },
+  });
+});
