@@ -6,8 +6,8 @@ import { type Json, toPlainJson } from "../../base/text/parse-json.js";
 import { RpcError } from "../errors.js";
 import type { CallByName, HandleNodeCall } from "../json-rpc/json-rpc.js";
 import { NodeCallError } from "../json-rpc/json-rpc.js";
-import { describeBlock, listBlocks, withMembers } from "./blocks.js";
-import { listHistory, listLatest, listPending, readStatus, readTransaction } from "./transactions.js";
+import { describeBlock, listBlocks, readCount, withMembers } from "./blocks.js";
+import { listHistory, listLatest, listPending, maxListed, readStatus, readTransaction } from "./transactions.js";
 
 /** Arguments by their parameter names. */
 type Arguments = Readonly<Record<string, unknown>>;
@@ -37,6 +37,15 @@ const pick =
   (member: string) =>
   (text: string): string =>
     JSON.stringify((JSON.parse(text) as Arguments)[member] ?? null);
+
+/**
+ * Creates a function that lists programs, by default as many as possible: clients that name no limit read no further
+ * pages, and take an error for an empty list.
+ */
+function listPrograms(name: string): Message["run"] {
+  return async (call, { limit, ...args }) =>
+    pick("programs")(await call(name, { ...args, limit: readCount("limit", limit, maxListed) }));
+}
 
 const countFields = (text: string): string =>
   withMembers(text, { count: (JSON.parse(text) as { fields: unknown[] }).fields.length });
@@ -74,16 +83,14 @@ const messages: Readonly<Record<string, Message>> = {
   getStorageProgramItem: { parameters: { ...field, index: required("index") }, run: readItem },
   hasStorageProgramField: rpc("storage.hasField", field),
   getStorageProgramFieldType: rpc("storage.getFieldType", field),
-  getStorageProgramsByOwner: rpc(
-    "storage.listProgramsByOwner",
-    { owner: required("owner"), ...page },
-    pick("programs"),
-  ),
-  searchStoragePrograms: rpc(
-    "storage.searchPrograms",
-    { q: required("query"), exact: optional("options.exactMatch", "exactMatch"), ...page },
-    pick("programs"),
-  ),
+  getStorageProgramsByOwner: {
+    parameters: { owner: required("owner"), ...page },
+    run: listPrograms("storage.listProgramsByOwner"),
+  },
+  searchStoragePrograms: {
+    parameters: { q: required("query"), exact: optional("options.exactMatch", "exactMatch"), ...page },
+    run: listPrograms("storage.searchPrograms"),
+  },
   "tlsnotary.getInfo": rpc("attestation.getAttestationInfo"),
 };
 
@@ -113,7 +120,7 @@ export const handleNodeCall: HandleNodeCall = async (method, params, call) => {
 
 const noBalances = "This network has no balances. getAddressNonce returns the nonce of an address.";
 const otherForm =
-  "This network does not accept transactions of this form. Sign its own form, and submit it with POST /chain/transactions.";
+  "This network does not accept this form of transactions. Submit the network's form with POST /chain/transactions.";
 /** Members from which existing clients read that a transaction is not valid, and why. */
 const notValid = { message: otherForm, data: { valid: false, message: otherForm } };
 

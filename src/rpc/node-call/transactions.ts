@@ -6,6 +6,8 @@ import type { CallByName } from "../json-rpc/json-rpc.js";
 import { invalidValue } from "../parameters.js";
 import { readCount } from "./blocks.js";
 
+/** Limit on the items of one list in the rpcs of pending transactions and of programs. */
+export const maxListed = 200;
 /** Limit on the transactions of one list. */
 const maxTransactions = 100;
 /** Limit on the transactions that a history skips, since the node reads them all. */
@@ -64,7 +66,11 @@ export async function readStatus(call: CallByName, args: object): Promise<string
     const { status, blockNumber, reason } = JSON.parse(await call("chain.getTransaction", args)) as {
       readonly [name in "blockNumber" | "reason"]: unknown;
     } & Required<Pick<Described, "status">>;
-    return JSON.stringify({ state: states[status], blockNumber: blockNumber ?? undefined, reason: reason ?? undefined });
+    return JSON.stringify({
+      state: states[status],
+      blockNumber: blockNumber ?? undefined,
+      reason: reason ?? undefined,
+    });
   } catch (error) {
     if (error instanceof RpcError && error.reason === "NOT_FOUND") {
       return JSON.stringify({ state: "unknown" });
@@ -73,9 +79,9 @@ export async function readStatus(call: CallByName, args: object): Promise<string
   }
 }
 
-/** Returns the pending transactions, oldest first. */
+/** Returns the oldest pending transactions, as many as possible. */
 export async function listPending(call: CallByName): Promise<string> {
-  const { transactions } = JSON.parse(await call("chain.listPendingTransactions", {})) as {
+  const { transactions } = JSON.parse(await call("chain.listPendingTransactions", { limit: maxListed })) as {
     transactions: { readonly sender: string; readonly nonce: number; readonly timestamp: number }[];
   };
   return JSON.stringify(

@@ -159,6 +159,7 @@ test("counts fields, returns lists as plain arrays, and reads their options", as
   t.is(await search("sett", { exactMatch: true }), 0);
   t.is(await search("settings", { exactMatch: true, limit: 10, offset: 0 }), 1);
   t.is(await search("sett", { offset: 1 }), 0);
+  t.is(await search("sett", { limit: 500 }), 1);
   t.like(await call("searchStoragePrograms", { query: "sett", options: { limit: 0 } }), { result: 400 });
 });
 
@@ -325,7 +326,7 @@ test("the error of a write has the reason in each place where clients look for i
     await call("broadcastNativeTransaction", { transaction }),
   ];
   const error =
-    "This network does not accept transactions of this form. Sign its own form, and submit it with POST /chain/transactions.";
+    "This network does not accept this form of transactions. Submit the network's form with POST /chain/transactions.";
   const response = { error, errorCode: "NOT_IMPLEMENTED", message: error, data: { valid: false, message: error } };
   for (const answer of answers) {
     t.deepEqual(answer, { result: 501, response, require_reply: false, extra: null } as never);

@@ -151,3 +151,23 @@ test("describes transactions in and before blocks alike", async (t) => {
     ...{ status: "failed", hash: "0x1", reason: "Late." },
   });
 });
+
+test("lists as many programs and pending transactions as the rpcs do, unless a client wants fewer", async (t) => {
+  const limitOf = async (message: string, data: object): Promise<unknown> => {
+    let limit: unknown;
+    const call: CallByName = (_, params) => {
+      ({ limit } = params as { limit: unknown });
+      return Promise.resolve('{"programs":[],"transactions":[]}');
+    };
+    await handleNodeCall("nodeCall", [{ message, data }], call);
+    return limit;
+  };
+  t.is(await limitOf("getStorageProgramsByOwner", { owner: "0x1" }), 200);
+  t.is(await limitOf("getStorageProgramsByOwner", { owner: "0x1", limit: 7 }), 7);
+  t.is(await limitOf("searchStoragePrograms", { query: "x" }), 200);
+  t.is(await limitOf("searchStoragePrograms", { query: "x", options: { limit: 500 } }), 200);
+  t.is(await limitOf("getMempool", {}), 200);
+  await t.throwsAsync(limitOf("searchStoragePrograms", { query: "x", options: { limit: "many" } }), {
+    message: /^limit must be a whole number from 1/,
+  });
+});
