@@ -256,6 +256,10 @@ export function createPort(deps: PortDeps): RpcListener {
     // Node.js accepts one connection in each tick, and others may wait.
     scheduler.hurry();
     socket.on("error", () => socket.destroy());
+    if (isReset(socket)) {
+      socket.destroy();
+      return undefined;
+    }
     const connection = gate.connect(socket.remoteAddress ?? "", () => close(entry));
     if (connection === undefined) {
       socket.destroy();
@@ -273,6 +277,14 @@ export function createPort(deps: PortDeps): RpcListener {
       connection.end();
     });
     return entry;
+  }
+
+  /**
+   * Returns true if the client has reset the connection before its accept. Its requests can be read, but not answered,
+   * and it has no address that limits and penalties could apply to.
+   */
+  function isReset({ remoteAddress }: Socket): boolean {
+    return remoteAddress === undefined && typeof server.address() !== "string";
   }
 
   /** Detects the HTTP version of an admitted connection, and passes the connection on. */

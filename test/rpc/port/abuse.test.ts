@@ -1,4 +1,5 @@
 /** Abuse: the address is banned temporarily, abusive connections are closed, and other clients are served. */
+import { connect } from "node:net";
 import test, { type ExecutionContext } from "ava";
 import { metricsFlags, readEdgeCounts } from "../../helpers/process/prometheus.js";
 import { askFrom, askJson } from "../../helpers/wire/plain-client.js";
@@ -99,6 +100,24 @@ test.serial("tolerates two hundred calls that are canceled later", async (t) => 
   t.is((await askFrom(node.port, "/version", "127.0.0.10")).text, '"0.2.0"');
 });
 
+test.serial("executes no request of a connection that was reset before its accept", async (t) => {
+  const request = "GET /publickey HTTP/1.1\r\nHost: node\r\n\r\n";
+  node.child.kill("SIGSTOP");
+  const sockets = Array.from({ length: 20 }, () => connect({ port: node.port, host: "127.0.0.1" }));
+  await Promise.all(
+    sockets.map(async (socket) => {
+      await new Promise((resolve) => socket.write(request, resolve));
+      socket.resetAndDestroy();
+    }),
+  );
+  node.child.kill("SIGCONT");
+  await isFine(t);
+  await askFrom(node.port, "/publickey", "127.0.0.11");
+  const callers = () => logged().flatMap((line) => (line.rpc?.endsWith("/GetPublicKey") ? [line.address] : []));
+  await until(() => callers().includes("127.0.0.11"));
+  t.deepEqual(callers(), ["127.0.0.11"]);
+});
+
 test.serial("logs at most one line per second about abuse", (t) => {
   const lines = logged();
   const cancelled = lines.filter(({ code }) => code === "CANCELLED");
@@ -110,6 +129,7 @@ test.serial("logs at most one line per second about abuse", (t) => {
 interface Line {
   readonly msg: string;
   readonly code?: string;
+  readonly rpc?: string;
   readonly address?: string;
 }
 
