@@ -296,7 +296,7 @@ testBrowser.serial("does not verify the path of another commitment than the requ
   await page.getByLabel(/^Commitment, 0x/).fill(element(103));
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Verify this path" }).click();
-  await page.getByText("The node returned the path of another commitment.").waitFor();
+  await page.getByText("The node returned the path of another commitment.", { exact: true }).waitFor();
   t.pass();
 });
 

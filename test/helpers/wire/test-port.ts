@@ -32,7 +32,7 @@ export async function startTestPort(
     url: `${isTls ? "https" : "http"}://127.0.0.1:${number}`,
     ca,
     /** Opens a connection, over TLS after its handshake without ALPN. */
-    open(): Socket {
+    open: (): Socket => {
       if (ca === undefined) {
         return openFrom(t, number, "127.0.0.1");
       }

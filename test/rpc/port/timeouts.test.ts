@@ -97,7 +97,7 @@ for (const isTls of [false, true]) {
         port.ca === undefined ? {} : { ca: port.ca, checkServerIdentity: () => undefined },
       );
       t.teardown(() => session.destroy());
-      session.on("error", (error) => t.fail(error.message));
+      session.on("error", (error: Error) => t.fail(error.message));
       return session;
     };
     const busy = connect();
@@ -105,8 +105,8 @@ for (const isTls of [false, true]) {
     await until(() => port.held.length === 1);
     const idle = connect();
     const goaway = once(idle, "goaway");
-    const [answer] = await once(idle.request({ ":path": "/" }), "response");
-    t.is((answer as { ":status": number })[":status"], 200);
+    const [answer] = (await once(idle.request({ ":path": "/" }), "response")) as [{ ":status": number }];
+    t.is(answer[":status"], 200);
     const [code] = (await goaway) as [number];
     t.is(code, 0);
     await until(() => idle.closed);
