@@ -158,7 +158,7 @@ export const optionsByKey = declareOptions({
   trustedProxies: {
     type: addressRanges,
     fallback: "",
-    description: "Proxies whose X-Forwarded-For and Forwarded headers are trusted. Default: none.",
+    description: "Proxies whose X-Forwarded-For header, or else Forwarded, is trusted. Default: none.",
   },
   identityMode: {
     type: oneOf("MODE", ["signed", "trusted-header"]),

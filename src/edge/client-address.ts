@@ -1,7 +1,7 @@
 /**
  * Sets of addresses, and the address of the client. It is the address of the socket, unless that is a trusted proxy.
- * Then the forwarding headers are read from right to left, past every trusted proxy, to the first other address.
- * Entries further left come from the client and are not trusted.
+ * Then X-Forwarded-For, or without it Forwarded, is read from right to left, past every trusted proxy, to the first
+ * other address. Entries further left come from the client and are not trusted.
  */
 import { BlockList, isIP, isIPv4 } from "node:net";
 import { createLruCache } from "../base/caches/lru-cache.js";
@@ -61,7 +61,8 @@ export function findClientAddress(
   if (!isTrustedProxy(address)) {
     return address;
   }
-  const hops = forwardedFor(header("forwarded")) ?? header("x-forwarded-for")?.split(",") ?? [];
+  // Most proxies set X-Forwarded-For only, and pass on a Forwarded header, which the client may have written.
+  const hops = header("x-forwarded-for")?.split(",") ?? forwardedFor(header("forwarded")) ?? [];
   for (const hop of hops.reverse()) {
     const claimed = addressOf(hop);
     if (claimed === undefined) {

@@ -45,6 +45,23 @@ test("lets flows take turns", async (t) => {
   t.deepEqual(ran.slice(0, 5), ["many", "few", "many", "few", "many"]);
 });
 
+test("skips as many ticks as it may while the next tick is awaited", async (t) => {
+  const scheduler = new FairScheduler(1, 3);
+  const ranAt: number[] = [];
+  let tick = 0;
+  for (let i = 0; i < 3; i++) {
+    scheduler.defer(new Flow(), () => void ranAt.push(tick), undefined);
+  }
+  for (; tick < 12; tick++) {
+    // The last ticks are not awaited.
+    if (tick < 8) {
+      scheduler.hurry();
+    }
+    await nextTick();
+  }
+  t.deepEqual(ranAt, [3, 7, 8]);
+});
+
 test("lets the flows of a flow take turns, which count as one for others", async (t) => {
   const scheduler = new FairScheduler();
   const address = new Flow();

@@ -38,10 +38,10 @@ const cases: readonly (readonly [rule: string, remote: string, headers: Record<s
   ],
   ["Forwarded without for", "192.0.2.7", { forwarded: "proto=https" }, "192.0.2.7"],
   [
-    "Forwarded wins over X-Forwarded-For",
+    "X-Forwarded-For wins over Forwarded, which a proxy may pass on",
     "192.0.2.7",
     { forwarded: "for=198.51.100.5", "x-forwarded-for": "198.51.100.6" },
-    "198.51.100.5",
+    "198.51.100.6",
   ],
 ];
 

@@ -38,9 +38,17 @@ export class FairScheduler {
   /** Time of the last unmeasured task of this tick, on the clock of `performance.now()`. */
   private sinceMs = 0;
   private isUrgent = false;
+  /** Ticks before this one in which the deferred tasks were skipped. */
+  private skipped = 0;
 
-  /** @param maxTasks limit on the deferred tasks of one tick, for tasks that cause work after their end. */
-  constructor(private readonly maxTasks = Infinity) {}
+  /**
+   * @param maxTasks limit on the deferred tasks of one tick, for tasks that cause work after their end.
+   * @param maxSkipped number of ticks in a row that run none of them, if the next tick is awaited.
+   */
+  constructor(
+    private readonly maxTasks = Infinity,
+    private readonly maxSkipped = 0,
+  ) {}
 
   /** Runs a task now if the tick has time left and no task waits, or else in a later tick. */
   run<T>(flow: Flow, run: (item: T) => void, item: T): void {
@@ -66,7 +74,7 @@ export class FairScheduler {
     }
   }
 
-  /** Limits the deferred tasks of this tick, because the next tick is awaited. */
+  /** Limits the deferred tasks of this tick, or skips them, because the next tick is awaited. */
   hurry(): void {
     this.isUrgent = true;
   }
@@ -91,6 +99,13 @@ export class FairScheduler {
   };
 
   private readonly drain = (): void => {
+    if (this.isUrgent && this.skipped < this.maxSkipped) {
+      this.isUrgent = false;
+      this.skipped++;
+      setImmediate(this.drain);
+      return;
+    }
+    this.skipped = 0;
     const sinceMs = performance.now();
     try {
       let left = this.isUrgent ? Math.min(urgentTasks, this.maxTasks) : this.maxTasks;

@@ -30,8 +30,11 @@ const inPiecesMs = 60_000;
 
 /** Requests of all ports take turns, since they share one event loop. */
 const scheduler = new FairScheduler();
-/** TLS handshakes: each takes a millisecond after its task, so one starts in a tick. */
-const handshakes = new FairScheduler(1);
+/**
+ * TLS handshakes: each takes a millisecond after its task, so one starts in a tick. While connections arrive, one starts
+ * in nine ticks: a client that opens many would else delay the accept of all others by a handshake for each.
+ */
+const handshakes = new FairScheduler(1, 8);
 
 export interface PortDeps {
   readonly handle: (exchange: Exchange) => void;
@@ -255,6 +258,7 @@ export function createPort(deps: PortDeps): RpcListener {
   function admit(socket: Socket): OpenConnection | undefined {
     // Node.js accepts one connection in each tick, and others may wait.
     scheduler.hurry();
+    handshakes.hurry();
     socket.on("error", () => socket.destroy());
     if (isReset(socket)) {
       socket.destroy();
