@@ -146,7 +146,13 @@ function describeFollowers(config: Config, { genesis, hasPrivatePrograms }: Data
   if (followersOf(config, genesis) === "listed") {
     return ok("Only nodes that the genesis or the operator names may follow.");
   }
-  return hasPrivatePrograms
-    ? warn(openPrograms.found, openPrograms.remedy)
-    : ok("Every node may follow; all programs are public.");
+  if (hasPrivatePrograms) {
+    return warn(openPrograms.found, openPrograms.remedy);
+  }
+  return config.followers === undefined
+    ? warn(
+        "The genesis lists no followers, so every node that reaches the internal port may follow, and read private programs.",
+        "Start all nodes of the network with --followers listed, or with --followers open if this is meant.",
+      )
+    : ok("Every node may follow, as --followers open says; all programs are public.");
 }

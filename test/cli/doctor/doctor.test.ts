@@ -57,6 +57,9 @@ test("doctor finds no problem in two connected nodes, and then each problem that
   ]) {
     t.is(healthy[name]?.status, "ok", JSON.stringify(healthy[name]));
   }
+  t.regex(healthy.followers!.found, /every node that reaches the internal port may follow/);
+  t.is((await examine(t, ...own, "--followers", "open")).followers!.status, "ok");
+  t.is((await examine(t, ...own, "--followers", "listed")).followers!.status, "ok");
   t.regex(healthy.genesis!.found, /this node follows it/);
   t.regex(healthy.lease!.found, new RegExp(`The process ${process.pid} `));
   t.regex((await examine(t, ...flagsOf(first.dir, first.port))).genesis!.found, /this node produces its blocks/);
@@ -135,11 +138,11 @@ test("doctor warns with the reason if a node rejects its requests", async (t) =>
 test("doctor warns of private programs on an open network, not on a listed one", async (t) => {
   const node = await startMember(t);
   const own = flagsOf(node.dir, node.port);
-  t.like((await examine(t, ...own)).followers, { status: "ok" });
+  t.like((await examine(t, ...own, "--followers", "open")).followers, { status: "ok" });
   const key = join(node.dir, "alice.key");
   await writeKey(key, testKey(2));
   await cliOutput(["storage", "create", "notes", "--node", node.rpcUrl, "--key", key, "--data", "{}"]);
-  const { followers } = await examine(t, ...own);
+  const { followers } = await examine(t, ...own, "--followers", "open");
   t.like(followers, { status: "warn" });
   t.regex(followers!.remedy!, /--followers listed/);
   t.like((await examine(t, ...own, "--followers", "listed")).followers, { status: "ok" });
