@@ -1,11 +1,16 @@
 /**
- * Start-time fair queueing of pending transactions. The sources of transactions share the capacity of a block, and the
- * senders of a source share the capacity of that source. Each source and each sender is a flow that advances in virtual
- * time, in units of block slots. A transaction that costs n slots therefore waits for at most n slots of each other
- * source, however large or old the backlog of that source is.
+ * Weighted fair queueing of pending transactions, with equal weights. The sources of transactions share the capacity of
+ * a block, and the senders of a source share the capacity of that source. Each source and each sender is a flow. A
+ * transaction is due once its flow was served the transaction's size, in block slots, from the flow's start on; those
+ * due earliest are selected first.
  *
- * A flow that was idle starts at the current virtual time, so it gains no advantage. A large transaction cannot starve,
- * because virtual time eventually reaches it.
+ * Virtual time is the number of slots that the flows were served on average. A flow that was idle starts there. A
+ * transaction of n slots from a new source therefore waits for at most n slots of each other source, and for a large
+ * one that was due, however large or old the backlogs are. A large transaction cannot starve, because virtual time
+ * eventually reaches it.
+ *
+ * A flow that was served more than the average keeps its lead while idle, so going idle gains nothing. A flow that
+ * could not be served for a while gains one transaction at most: the following ones start at the virtual time.
  */
 
 /** Transaction as far as the queue reads it. */
@@ -14,8 +19,6 @@ export interface QueuedTransaction {
   readonly sender: string;
   readonly nonce: bigint;
   readonly sizeBytes: number;
-  /** Virtual times on arrival, before which the transaction cannot start: among all sources, and among its source's senders. */
-  startTimes: { readonly source: number; readonly sender: number };
 }
 
 /** Limits on one selection. The first transaction is selected even if it exceeds `bytes`. */
@@ -27,14 +30,22 @@ export interface SelectionLimits {
 interface Flow {
   /** Virtual time up to which the flow was served. */
   served: number;
+  /** Slots of pending transactions; 0 if the flow is idle. */
+  pending: number;
 }
 
-interface SourceFlow<E> extends Flow {
-  readonly key: string | undefined;
-  /** Virtual time among the senders of the source. */
+/** Flows that share a capacity. Idle ones are members until the virtual time passes them. */
+interface FlowGroup<F extends Flow> {
+  readonly flows: Map<string | undefined, F>;
+  /** Slots of pending transactions. */
+  pending: number;
+  /** Virtual time; never decreases. */
   time: number;
-  readonly senders: Set<SenderFlow<E>>;
+  /** True if transactions were removed since `time` was computed. */
+  isStale: boolean;
 }
+
+interface SourceFlow<E> extends Flow, FlowGroup<SenderFlow<E>> {}
 
 interface SenderFlow<E> extends Flow {
   readonly source: SourceFlow<E>;
@@ -52,63 +63,54 @@ export function slotsOf({ sizeBytes }: Pick<QueuedTransaction, "sizeBytes">): nu
 
 export type FairQueue<E extends QueuedTransaction> = ReturnType<typeof createFairQueue<E>>;
 
-/**
- * Creates an empty queue. A flow is deleted once it has no pending transactions, because the virtual time is then at
- * least as late as the time up to which the flow was served.
- */
+/** Creates an empty queue. */
 export function createFairQueue<E extends QueuedTransaction>() {
-  const sources = new Map<string | undefined, SourceFlow<E>>();
+  const all = createGroup<SourceFlow<E>>();
+  /** Senders with pending transactions. */
   const senders = new Map<string, SenderFlow<E>>();
-  let time = 0;
 
-  /** Returns the flow of a sender. Creates it at this source if the sender has no pending transactions. */
+  /** Returns the flow of a sender. It belongs to this source if the sender has no pending transactions. */
   function flowOf({ source: key, sender }: E): SenderFlow<E> {
     const existing = senders.get(sender);
     if (existing !== undefined) {
       return existing;
     }
-    const source = sources.get(key) ?? { key, served: 0, time: 0, senders: new Set() };
-    const flow: SenderFlow<E> = { source, served: 0, entries: [] };
-    source.senders.add(flow);
-    sources.set(key, source);
+    const source = enter(all, key, () => ({ served: 0, ...createGroup<SenderFlow<E>>() }));
+    const flow = enter(source, sender, () => ({ source, served: 0, pending: 0, entries: [] }));
     senders.set(sender, flow);
     return flow;
   }
 
   return {
     /**
-     * Adds a transaction, and sets its start times. A sender with pending transactions stays with its first source, so
-     * that all its transactions form one flow.
+     * Adds a transaction. A sender with pending transactions stays with its first source, so that all its transactions
+     * form one flow.
      */
     add(entry: E): void {
-      const { source, entries } = flowOf(entry);
-      entry.startTimes = { source: time, sender: source.time };
+      const sender = flowOf(entry);
+      const { source, entries } = sender;
       entries.splice(entries.findLastIndex(({ nonce }) => nonce <= entry.nonce) + 1, 0, entry);
+      [all, source, sender].forEach((one) => (one.pending += slotsOf(entry)));
     },
 
     /** Removes a transaction. `isServed` is true if it entered a block or was rejected, false if it expired. */
     remove(entry: E, isServed: boolean): void {
       const sender = senders.get(entry.sender)!;
       const { source, entries } = sender;
-      if (isServed) {
-        const slots = slotsOf(entry);
-        sender.served = Math.max(sender.served, entry.startTimes.sender) + slots;
-        source.time = Math.max(source.time, sender.served);
-        source.served = Math.max(source.served, entry.startTimes.source) + slots;
-        time = Math.max(time, source.served);
-      } else {
-        // An expired transaction forfeits its wait. Otherwise, those queued behind it would be selected in a burst.
-        sender.served = Math.max(sender.served, source.time);
-        source.served = Math.max(source.served, time);
-      }
+      const slots = slotsOf(entry);
+      serve(all, source, isServed ? slots : 0);
+      serve(source, sender, isServed ? slots : 0);
       entries.splice(entries.indexOf(entry), 1);
+      [all, source, sender].forEach((one) => (one.pending -= slots));
       if (entries.length === 0) {
         senders.delete(entry.sender);
-        source.senders.delete(sender);
       }
-      if (source.senders.size === 0) {
-        sources.delete(source.key);
-      }
+    },
+
+    /** Returns the number of sources and senders in memory, including idle ones. */
+    flowCount(): number {
+      timeOf(all);
+      return [...all.flows.values()].reduce((sum, { flows }) => sum + flows.size, all.flows.size);
     },
 
     /** Returns the pending transactions of a sender by nonce. */
@@ -120,38 +122,89 @@ export function createFairQueue<E extends QueuedTransaction>() {
      * @param eligibleOf returns those of a sender's transactions that may be selected.
      */
     select(limits: SelectionLimits, eligibleOf: (ofSender: readonly E[]) => readonly E[]): E[] {
-      const perSource = [...sources.values()].map(({ served, senders: ofSource }) => {
-        const perSender = [...ofSource].map((sender) => ({
-          served: sender.served,
-          entries: eligibleOf(sender.entries),
-        }));
-        return { served, entries: inFairOrder(perSender, ({ startTimes }) => startTimes.sender) };
-      });
-      const [selected = []] = inPortions(
-        inFairOrder(perSource, ({ startTimes }) => startTimes.source),
-        limits,
-      );
+      const ofSource = (source: SourceFlow<E>): E[] => inFairOrder(source, ({ entries }) => eligibleOf(entries));
+      const [selected = []] = inPortions(inFairOrder(all, ofSource), limits);
       return selected;
     },
   };
 }
 
+function createGroup<F extends Flow>(): FlowGroup<F> {
+  return { flows: new Map(), pending: 0, time: 0, isStale: false };
+}
+
+/** Returns the flow with this key, after which the caller adds a transaction. An idle flow starts at the virtual time. */
+function enter<F extends Flow>(group: FlowGroup<F>, key: string | undefined, create: () => F): F {
+  const time = timeOf(group);
+  const flow = group.flows.get(key) ?? create();
+  if (flow.pending === 0) {
+    flow.served = Math.max(flow.served, time);
+  }
+  group.flows.set(key, flow);
+  return flow;
+}
+
 /**
- * Merges the transactions of several flows, sorted by the virtual time at which their flow has served them. The order
- * within each flow stays. At equal times, the transaction with fewer earlier ones in its flow comes first.
+ * Records that a flow was served. A flow that is behind the virtual time forfeits the difference. Otherwise, the
+ * transactions queued behind one that waited or expired would be selected in a burst.
  */
-function inFairOrder<E extends QueuedTransaction>(
-  flows: readonly { readonly served: number; readonly entries: readonly E[] }[],
-  startOf: (entry: E) => number,
+function serve<F extends Flow>(group: FlowGroup<F>, flow: F, slots: number): void {
+  flow.served = Math.max(flow.served + slots, group.time);
+  group.isStale = true;
+}
+
+/**
+ * Returns the virtual time of a group: the average of what its flows were served. Leaves out flows whose transactions,
+ * pending ones included, are all due by then, and drops the idle ones among them. Computed once for all removals
+ * before, because it visits every flow.
+ */
+function timeOf<F extends Flow>(group: FlowGroup<F>): number {
+  if (!group.isStale) {
+    return group.time;
+  }
+  group.isStale = false;
+  const { flows } = group;
+  if (group.pending === 0) {
+    // Nothing waits, so no flow is ahead of another.
+    flows.clear();
+    return group.time;
+  }
+  const byEnd = [...flows].sort(([, a], [, b]) => a.served + a.pending - (b.served + b.pending));
+  // Relative to the previous time, so that the sum stays exact after years.
+  let sum = byEnd.reduce((total, [, { served }]) => total + served - group.time, 0);
+  let time = group.time;
+  for (const [i, [key, { served, pending }]] of byEnd.entries()) {
+    time = Math.max(time, group.time + sum / (byEnd.length - i));
+    if (served + pending > time) {
+      break;
+    }
+    sum -= served - group.time;
+    if (pending === 0) {
+      flows.delete(key);
+    }
+  }
+  group.time = time;
+  return time;
+}
+
+/**
+ * Merges the transactions of several flows, sorted by the virtual time at which they are due. The order within each
+ * flow stays. At equal times, the transaction with fewer earlier ones in its flow comes first.
+ */
+function inFairOrder<F extends Flow, E extends QueuedTransaction>(
+  group: FlowGroup<F>,
+  entriesOf: (flow: F) => readonly E[],
 ): E[] {
-  const timed = flows.flatMap(({ served, entries }) => {
-    let finish = served;
-    return entries.map((entry, position) => {
-      finish = Math.max(finish, startOf(entry)) + slotsOf(entry);
-      return { entry, finish, position };
+  const time = timeOf(group);
+  const timed = [...group.flows.values()].flatMap((flow) => {
+    let start = flow.served;
+    return entriesOf(flow).map((entry, position) => {
+      const due = start + slotsOf(entry);
+      start = Math.max(due, time);
+      return { entry, due, position };
     });
   });
-  return timed.sort((a, b) => a.finish - b.finish || a.position - b.position).map(({ entry }) => entry);
+  return timed.sort((a, b) => a.due - b.due || a.position - b.position).map(({ entry }) => entry);
 }
 
 /** Yields the entries in order, in groups that fit the limits. An entry above the limits forms its own group. */

@@ -86,8 +86,8 @@ export function createMempoolIndex() {
     /** Adds a stored transaction, for which capacity was reserved. `arrivedMs` is a monotonic time. */
     add(stored: PendingEntry, arrivedMs: number): void {
       const entry: IndexEntry = {
-        ...{ ...stored, arrivedMs, startTimes: { source: 0, sender: 0 } },
-        ...{ relayedMs: { ...never }, deferredUntilMs: { ...never }, refusals: 0 },
+        ...{ ...stored, arrivedMs, refusals: 0 },
+        ...{ relayedMs: { ...never }, deferredUntilMs: { ...never } },
       };
       entries.set(entry.hash, entry);
       setAfterNonce(entry, entry.afterNonce);

@@ -17,7 +17,7 @@ function createPool() {
     sourceOf,
     add(source: string | undefined, sender: string, nonce: number, sizeBytes = 200): Entry {
       const name = `${source ?? "own"} ${sender} ${nonce}`;
-      const entry = { name, source, sender, nonce: BigInt(nonce), sizeBytes, startTimes: { source: 0, sender: 0 } };
+      const entry = { name, source, sender, nonce: BigInt(nonce), sizeBytes };
       queue.add(entry);
       sourceOf.set(sender, sourceOf.has(sender) ? sourceOf.get(sender) : source);
       pending.add(entry);
@@ -30,9 +30,12 @@ function createPool() {
         sourceOf.delete(entry.sender);
       }
     },
+    flowCount: (): number => queue.flowCount(),
     select: (count: number, bytes = Infinity): Entry[] => queue.select({ count, bytes }, (ofSender) => ofSender),
   };
 }
+
+type Pool = ReturnType<typeof createPool>;
 
 const names = (entries: readonly Entry[]): string[] => entries.map(({ name }) => name);
 
@@ -44,6 +47,8 @@ function createRandom(seed: number): () => number {
     return state / 2 ** 32;
   };
 }
+
+const slotsIn = (entries: readonly Entry[]): number => entries.reduce((sum, entry) => sum + slotsOf(entry), 0);
 
 test("sources alternate, and so do the senders of each source", (t) => {
   const pool = createPool();
@@ -97,8 +102,8 @@ test("a selection respects the limits, but includes at least one transaction", (
  * Adds transactions at random, some of which are served and some expire, then an honest one, and then more.
  *
  * @param honestSource source of the honest transaction; undefined for one of the sources of the others.
- * @returns position of the honest transaction in the fair order, number of sources, and number of senders at its
- * source.
+ * @returns position of the honest transaction in the fair order, slots ahead of it, number of sources, and number of
+ * senders at its source.
  */
 function positionOfHonest(seed: number, honestSource: string | undefined, sizeOf: (random: () => number) => number) {
   const random = createRandom(seed);
@@ -121,8 +126,11 @@ function positionOfHonest(seed: number, honestSource: string | undefined, sizeOf
     flood();
   }
   const sources = [...pool.sourceOf.values()];
+  const order = pool.select(Infinity);
+  const position = order.indexOf(honest);
   return {
-    position: pool.select(Infinity).indexOf(honest),
+    position,
+    slotsAhead: slotsIn(order.slice(0, position)),
     sources: new Set(sources).size,
     senders: sources.filter((of) => of === source).length,
   };
@@ -139,8 +147,10 @@ test("a transaction waits for at most one transaction of each source, times the 
 test("large transactions delay only their own source", (t) => {
   for (let seed = 1; seed <= 100; seed++) {
     const sizeOf = (random: () => number): number => (random() < 0.2 ? 1 + Math.floor(random() * 1_300_000) : 300);
-    const { position, sources } = positionOfHonest(seed, "home", sizeOf);
+    const { position, slotsAhead, sources } = positionOfHonest(seed, "home", sizeOf);
     t.true(position >= 0 && position < sources, `seed ${seed}: position ${position} of ${sources}`);
+    // One slot of each source, and one large transaction that was due.
+    t.true(slotsAhead <= sources + slotsOf({ sizeBytes: 1_300_000 }), `seed ${seed}: ${slotsAhead} slots ahead`);
   }
 });
 
@@ -193,11 +203,121 @@ test("a large transaction does not starve while small ones keep arriving from al
   }
 });
 
-test("a source without pending transactions is forgotten, and gains no advantage when it returns", (t) => {
+/** Adds three transactions of 1 MB for each of several names, and serves some of them in fair order. */
+function serveLarge(pool: Pool, add: (name: string, nonce: number) => void, count: number, servedCount: number): void {
+  for (let i = 0; i < count; i++) {
+    [1, 2, 3].forEach((nonce) => add(`o${i}`, nonce));
+  }
+  for (let i = 0; i < servedCount; i++) {
+    pool.select(1).forEach((entry) => pool.remove(entry));
+  }
+}
+
+for (const count of [20, 60]) {
+  test(`a small transaction of a new source precedes the large ones of ${count} sources`, (t) => {
+    for (let servedCount = 0; servedCount < 3 * count; servedCount++) {
+      const pool = createPool();
+      serveLarge(pool, (name, nonce) => pool.add(name, name, nonce, 1_000_000), count, servedCount);
+      const honest = [pool.add("home", "honest", 1), pool.add("home", "honest", 2)];
+      t.is(pool.select(1)[0], honest[0], `after ${servedCount}`);
+    }
+  });
+
+  test(`a small transaction of a new sender precedes the large ones of ${count} senders at its source`, (t) => {
+    for (let servedCount = 0; servedCount < 3 * count; servedCount++) {
+      const pool = createPool();
+      serveLarge(pool, (name, nonce) => pool.add("home", name, nonce, 1_000_000), count, servedCount);
+      const honest = pool.add("home", "honest", 1);
+      t.is(pool.select(1)[0], honest, `after ${servedCount}`);
+    }
+  });
+}
+
+for (const level of ["source", "sender"] as const) {
+  test(`a ${level} that was served ahead, goes empty and returns waits until virtual time is there`, (t) => {
+    const pool = createPool();
+    const add = (name: string, nonce: number, sizeBytes?: number): Entry =>
+      pool.add(level === "source" ? name : "a", name, nonce, sizeBytes);
+    const large = add("x", 1, 1_000_000);
+    // The other transactions arrive while the large one is getting into a block.
+    for (let nonce = 1; nonce <= 500; nonce++) {
+      add("y", nonce);
+    }
+    pool.remove(large);
+    const returned = add("x", 2);
+    const newcomer = add("z", 1);
+    const order = pool.select(Infinity);
+    // Virtual time is half of what x was served, since there were two flows.
+    t.true(order.indexOf(returned) > slotsOf(large) / 2, `position ${order.indexOf(returned)}`);
+    t.true(order.indexOf(newcomer) <= 2, `position ${order.indexOf(newcomer)}`);
+  });
+}
+
+test("a source gains nothing from transactions that could not be selected for a while", (t) => {
   const pool = createPool();
-  pool.remove(pool.add("a", "x", 1, 500_000));
-  const ofB = [1, 2, 3].map((nonce) => pool.add("b", "y", nonce));
-  pool.remove(ofB[0]!);
-  pool.add("a", "x", 2);
-  t.deepEqual(names(pool.select(2)), ["b y 2", "a x 2"]);
+  for (let nonce = 1; nonce <= 50; nonce++) {
+    pool.add("waits", "x", nonce);
+  }
+  for (let nonce = 1; nonce <= 500; nonce++) {
+    pool.add("a", "y", nonce);
+    pool.add("b", "z", nonce);
+  }
+  for (const entry of pool.select(Infinity).filter(({ source }) => source !== "waits")) {
+    if (entry.nonce <= 400) {
+      pool.remove(entry);
+    }
+  }
+  const sources = pool.select(30).map(({ source }) => source);
+  for (const source of ["waits", "a", "b"]) {
+    t.true(Math.abs(sources.filter((one) => one === source).length - 10) <= 1, `${source}: ${sources.join(" ")}`);
+  }
+});
+
+test("sources with transactions of any size get equal numbers of slots, and none gains by going empty", (t) => {
+  const pool = createPool();
+  const served = new Map<string | undefined, number>();
+  const sizes = { small: 200, medium: 40_000, large: 300_000, huge: 1_000_000, returning: 200, single: 1_000_000 };
+  let nonce = 0;
+  const blocks = 100;
+  for (let block = 0; block < blocks; block++) {
+    for (const [source, sizeBytes] of Object.entries(sizes)) {
+      const limit = { small: 1_000, single: 1 }[source] ?? 30;
+      for (let i = [...pool.pending].filter((entry) => entry.source === source).length; i < limit; i++) {
+        // The returning source goes empty with each block, and splits its transactions among new senders.
+        pool.add(source, source === "returning" ? `fresh ${nonce}` : source, ++nonce, sizeBytes);
+      }
+    }
+    for (const entry of pool.select(1_000, 3 * 1024 * 1024)) {
+      served.set(entry.source, (served.get(entry.source) ?? 0) + slotsOf(entry));
+      pool.remove(entry);
+    }
+  }
+  const of = (source: string): number => served.get(source) ?? 0;
+  const largest = slotsOf({ sizeBytes: sizes.huge });
+  for (const source of ["medium", "large", "huge"]) {
+    t.true(Math.abs(of(source) - of("small")) <= 2 * largest, `${source}: ${of(source)}, small: ${of("small")}`);
+  }
+  for (const source of ["returning", "single"]) {
+    t.true(of(source) <= of("small") + largest, `${source}: ${of(source)}, small: ${of("small")}`);
+  }
+});
+
+test("flows without pending transactions are dropped, while a large transaction waits and after all were served", (t) => {
+  const pool = createPool();
+  const large = pool.add("home", "honest", 1, 100_000);
+  let most = 0;
+  for (let i = 0; i < 20_000 && pool.pending.has(large); i++) {
+    pool.add(`o${i}`, `s${i}`, 1);
+    pool.add("home", `h${i}`, 1);
+    pool.select(2).forEach((entry) => pool.remove(entry));
+    most = Math.max(most, pool.flowCount());
+  }
+  t.false(pool.pending.has(large));
+  // Idle flows are ahead by what the large transaction lags behind, on average by half a slot each.
+  t.true(most <= 8 * slotsOf(large), `${most} flows`);
+  while (pool.pending.size > 0) {
+    pool.select(Infinity).forEach((entry) => pool.remove(entry));
+  }
+  t.deepEqual(pool.select(1), []);
+  t.is(pool.flowCount(), 0);
 });
