@@ -127,7 +127,15 @@ test("in 256 MB, accepts documents of 1 MiB until the mempool is full, and inclu
   await node.ended;
 
   const restarted = await startNodeProcess(t, dir, [], limited);
-  await until(async () => (await askJson<{ mempool_size: number }>(restarted.port, "/health")).mempool_size === 0);
+  // A busy machine needs minutes for all blocks, so only the next one has a time limit.
+  let left = acknowledged + 1;
+  while (left > 0) {
+    const before = left;
+    await until(async () => {
+      left = (await askJson<{ mempool_size: number }>(restarted.port, "/health")).mempool_size ?? before;
+      return left < before;
+    }, `fewer than ${before} pending transactions`);
+  }
   t.is(restarted.child.signalCode, null);
   t.log(limited.length > heap.length ? "a group of 256 MB" : "a heap of 160 MB");
 });
