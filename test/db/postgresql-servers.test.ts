@@ -146,6 +146,22 @@ test("reads of a writer go to the latest standby only while there is no primary,
   t.deepEqual(moves, ["moved", "moved"]);
 });
 
+test("ends the connections to a silent server, also if another one was selected since", async (t) => {
+  const roles: Record<string, Role> = { a: primary(1), b: applied(5) };
+  const { servers, pools, connect } = writerOf(roles);
+  servers.allowStandbyReads({ isCurrent: () => Promise.resolve(true), onMoved: () => undefined });
+  const { connection } = await connect("read");
+  const ended = new Promise<never>((_, reject) => {
+    connection.end = () => Promise.resolve(reject(new Error("ended")));
+  });
+  const read = pools.read.monitor(() => ended);
+  // The error of a driver's timeout has no code.
+  roles["a"] = new Error("timeout");
+  t.is(await pools.read.selectUrl(), "postgres://b/g");
+  await t.throwsAsync(read, { message: "ended" });
+  t.is((await connect("read")).host, "b");
+});
+
 test("a write that succeeds ends the reads from a standby, even if the primary seemed to be lost", async (t) => {
   const roles: Record<string, Role> = { a: primary(1), b: applied(5) };
   const { servers, pools, connect } = writerOf(roles);

@@ -92,8 +92,8 @@ export type ServerPool = ReturnType<Servers["pool"]>;
 
 export function createServers(urls: readonly string[], access: Access, connect: Connect) {
   const states = createServerStates(urls.length);
-  /** Roles of the servers of open connections. */
-  const connections = new Map<ServerConnection, ServerRole>();
+  /** Servers of open connections. */
+  const connections = new Map<ServerConnection, { readonly url: string; readonly role: ServerRole }>();
   /** Open connections that passed the checks, with the number of losses of servers of that role before the checks. */
   const admitted = new WeakMap<object, { readonly role: ServerRole; readonly losses: number }>();
   /** Servers that did not respond to their last probe, with its error. */
@@ -139,7 +139,7 @@ export function createServers(urls: readonly string[], access: Access, connect: 
 
   /** Moves reads back from a standby once there is a primary, for a process that does not write by itself. */
   async function searchPrimary(): Promise<void> {
-    const isInUse = [...connections.values()].includes("standby");
+    const isInUse = [...connections.values()].some(({ role }) => role === "standby");
     if (states.hasPrimary() || !isInUse) {
       clearInterval(search);
       search = undefined;
@@ -186,16 +186,21 @@ export function createServers(urls: readonly string[], access: Access, connect: 
     }
 
     /**
-     * Probes the server and drops its connections if it is lost. A host that is cut off sends nothing, and TCP would
-     * retransmit for minutes.
+     * Probes the servers in use: work may wait for one that new connections have left. Each time, a host that is cut off
+     * sends nothing, and TCP would retransmit for minutes.
      */
     async function check(): Promise<void> {
-      const lostRole = role;
-      const waiting = [...connections].filter(([, connected]) => connected === lostRole);
-      const server = await probeServer(current!, checkTimeoutMs);
-      const isLost = "error" in server ? isLoss(server.error) : lostRole === "primary" && server.isStandby;
+      const inUse = new Map([...connections.values()].map((used) => [used.url, used.role]));
+      await Promise.all([...inUse.set(current!, role)].map(([url, usedAs]) => checkServer(url, usedAs)));
+    }
+
+    /** Probes a server and drops its connections if it is lost. */
+    async function checkServer(url: string, usedAs: ServerRole): Promise<void> {
+      const waiting = [...connections].filter(([, connected]) => connected.url === url);
+      const server = await probeServer(url, checkTimeoutMs);
+      const isLost = "error" in server ? isLoss(server.error) : usedAs === "primary" && server.isStandby;
       if (isLost) {
-        states.lose(lostRole);
+        states.lose(usedAs);
         waiting.forEach(([connection]) => void connection.end());
       }
     }
@@ -250,11 +255,12 @@ export function createServers(urls: readonly string[], access: Access, connect: 
         const losses = { primary: states.losses("primary"), standby: states.losses("standby") };
         // The server may close an idle connection.
         connection.on("error", (error) => onDatabaseError(error, true));
-        connections.set(connection, role);
+        const url = current!;
+        connections.set(connection, { url, role });
         connection.once("end", () => connections.delete(connection));
         const found = await checkRole(connection);
         role = found;
-        connections.set(connection, found);
+        connections.set(connection, { url, role: found });
         if (found === "primary") {
           states.sawPrimary(losses.primary);
         }
@@ -273,8 +279,8 @@ export function createServers(urls: readonly string[], access: Access, connect: 
         return entry !== undefined && !isReplaced && entry.losses === states.losses(entry.role);
       },
       /**
-       * Monitors work while it waits for a response. Every 2 s it probes the server over a new connection. If the
-       * server is lost, its connections are closed and the pending work rejects.
+       * Monitors work while it waits for a response. Every 2 s it probes the servers over new connections. If one
+       * is lost, its connections are closed and the pending work rejects.
        */
       async monitor<T>(work: () => Promise<T>): Promise<T> {
         const timer = setInterval(() => {
