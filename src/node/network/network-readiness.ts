@@ -61,7 +61,9 @@ export function createReadiness(
       return "The node has not called its peers yet.";
     }
     if (!hasBlocks(number)) {
-      return `The node has block ${number}; its network has block ${forks.headers.latestNumber()}. ${book.whyNoneUsed() ?? ""}`.trimEnd();
+      const missing = `The node has block ${number}; its network has block ${forks.headers.latestNumber()}.`;
+      const whyNoPeer = book.whyNoneUsed();
+      return whyNoPeer === undefined ? missing : `${missing} ${whyNoPeer}`;
     }
     if (config.role !== "writer") {
       // Blocks arrive through the database.

@@ -273,14 +273,15 @@ export function createPeerBook({
     highestBlock: () => healthy().highestBlock,
     /** Returns the reasons for which the node uses none of its peers; undefined if it uses one, or has none. */
     whyNoneUsed(): string | undefined {
+      if (healthy().peers.length > 0) {
+        return undefined;
+      }
       const reasons = entries.all().flatMap((entry) => {
         const reason = isUnverifiedGossip(entry) ? undefined : whyUnused(entry);
         return reason === undefined ? [] : [`${entry.endpoint}: ${reason}`];
       });
       const more = reasons.length > maxReasons ? [`(and ${reasons.length - maxReasons} others)`] : [];
-      return reasons.length === 0 || healthy().peers.length > 0
-        ? undefined
-        : [...reasons.slice(0, maxReasons), ...more].join(" ");
+      return reasons.length === 0 ? undefined : [...reasons.slice(0, maxReasons), ...more].join(" ");
     },
     verified: (identity: string) => entries.holderOf(identity),
     /** Returns true if the operator named a peer that must prove this identity. */

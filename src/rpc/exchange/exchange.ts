@@ -90,8 +90,8 @@ export abstract class Exchange implements Arrival {
    * Reads the complete body and reserves its bytes with the permit, which occupies its slot then.
    *
    * @throws RpcError PAYLOAD_TOO_LARGE as soon as more than `maxBytes` are announced or received; REQUEST_TIMEOUT if
-   * the body arrives too slowly; INVALID_REQUEST if the client disconnects early; the error of {@link rejectBody}; OVERLOADED without capacity; and any
-   * error of the early check.
+   * the body arrives too slowly; INVALID_REQUEST if the client disconnects early; OVERLOADED without capacity; the error
+   * of {@link rejectBody}; and any error of the early check.
    */
   async readBytes(
     maxBytes: number,

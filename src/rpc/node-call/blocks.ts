@@ -44,7 +44,8 @@ export function describeBlock(block: string): string {
 
 /**
  * Returns blocks from `start` down, latest first, as the network's nodes do. Without `start`, or with "latest" or the
- * number that stands for it, starts with the latest block. The list holds as many blocks as fit into one response, and at least one, if there are any.
+ * number that stands for it, starts with the latest block. The list holds as many blocks as fit into one response, and at
+ * least one, if there are any.
  *
  * @throws RpcError INVALID_REQUEST; PRUNED if the first block is no longer stored.
  */
