@@ -42,6 +42,14 @@ export class Http1Exchange extends Exchange {
     return this.contentLength > 0 || "transfer-encoding" in this.request.headers;
   }
 
+  /** Announced length in bytes of a body that is not complete yet; Infinity if none is announced, 0 without such a body. */
+  get expectedBody(): number {
+    if (this.request.complete) {
+      return 0;
+    }
+    return "transfer-encoding" in this.request.headers ? Infinity : this.contentLength;
+  }
+
   protected get source(): IncomingMessage {
     return this.request;
   }

@@ -8,6 +8,11 @@ import type { Socket } from "node:net";
 /** Unanswered requests of a connection from which on no more are parsed. */
 export const maxPipelined = 8;
 const endOfHeaders = "\r\n\r\n";
+/**
+ * Length of a piece of a body. A body may contain as many ends of headers as it likes, and a piece takes microseconds.
+ * What a piece contains after the end of its body may be requests: at most 56 of this length, beyond the limit.
+ */
+const bodyPieceBytes = 1_024;
 
 export interface PieceParser {
   /** Parses on, after a response or after a pause. */
@@ -18,11 +23,14 @@ export interface PieceParser {
  * Has a socket of a `node:http` server parsed in pieces, from the next read on.
  *
  * @param mayParse returns false while too many requests are unanswered.
+ * @param expectedBody returns the announced length in bytes of a body that is not complete yet; Infinity if it has no
+ * announced length, 0 if no body is expected.
  * @param onWaiting called with the change in bytes that have been read and wait to be parsed.
  */
 export function parseInPieces(
   socket: Socket,
   mayParse: () => boolean,
+  expectedBody: () => number,
   onWaiting: (bytes: number) => void,
 ): PieceParser {
   const parsers = socket.listeners("data") as ((chunk: Buffer) => void)[];
@@ -41,7 +49,7 @@ export function parseInPieces(
       socket.resume();
     }
     while (waiting !== undefined && !isPausedByNode && mayParse() && !isEnded()) {
-      const piece: Buffer = waiting.subarray(0, lengthOfPiece(waiting));
+      const piece: Buffer = waiting.subarray(0, Math.max(lengthOfPiece(waiting), Math.min(expectedBody(), bodyPieceBytes)));
       setWaiting(piece.length === waiting.length ? undefined : waiting.subarray(piece.length));
       parsers.forEach((listener) => listener.call(socket, piece));
       isPausedByNode = socket.isPaused();

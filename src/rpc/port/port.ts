@@ -207,6 +207,7 @@ export function createPort(deps: PortDeps): RpcListener {
       entry.pieces ??= parseInPieces(
         http1,
         () => connection.unanswered < maxPipelined,
+        () => entry.last?.expectedBody ?? 0,
         (bytes) => connection.wait(bytes),
       );
     }

@@ -122,6 +122,21 @@ test("parses bodies between requests, however the bytes are cut", async (t) => {
   }
 });
 
+test("a body that looks like ends of requests is not cut into them", async (t) => {
+  const server = await start(t);
+  server.release();
+  const first = server.open();
+  first.write(get("/first").repeat(50));
+  await readBodies(first, "/first");
+  const body = "\r\n\r\n".repeat(50_000);
+  const chunk = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+  const chunked = `POST /chunked HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}`;
+  const socket = server.open();
+  const bodies = readBodies(socket, "/end");
+  socket.write(post("/announced", body) + chunked + get("/end"));
+  t.deepEqual(await bodies, ["/announced=200000", "/chunked=200000", "/end"]);
+});
+
 test("reads on after a client that does not read its responses has read them", async (t) => {
   const server = await start(t);
   server.release();
