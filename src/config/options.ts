@@ -47,7 +47,7 @@ export const optionsByKey = declareOptions({
       "URL of an OpenTelemetry collector (OTLP over HTTP), which gets a trace of each request. Default: no traces.",
   },
   mcpEnabled: { type: toggle, fallback: "false", description: "Serve tools for AI assistants (MCP) on --mcp-port." },
-  metricsPort: { type: port, fallback: "9090", description: "Port of the metrics." },
+  metricsPort: { type: port, fallback: "53590", description: "Port of the metrics." },
   mcpPort: { type: port, fallback: "3001", description: "Port of the MCP server." },
   publicUrl: {
     type: webAddress,

@@ -71,6 +71,8 @@ const penaltyRate = { burst: 500, tokens: 50, everyMs: 1_000 };
 const probeRate = { bucketSize: 10, tokensPerInterval: 2, interval: 1_000 };
 /** Rejections that a connection may collect at once, and per second. Its client ignores Retry-After. */
 const rejectionRate = { bucketSize: 500, tokensPerInterval: 50, interval: 1_000 };
+/** Concurrent streams of a connection: of the only one of an address, and of one of very many. */
+const streamRange = { highest: 256, lowest: 2 };
 /** Duration of a ban in milliseconds. */
 const banMs = 10_000;
 const maxAddresses = 10_000;
@@ -171,6 +173,17 @@ export function createConnectionLimit(deps: ConnectionDeps) {
     );
   }
 
+  /**
+   * Returns the streams that a new connection may have open: so few that those of all connections of its address fit
+   * into the backlog twice. If they did not, an address with many connections would lose one for every few streams, and
+   * its streams would use time and memory without ever getting a response.
+   */
+  function maxStreamsOf({ entries, usage }: Group): number {
+    const connections = entries.size + usage.elsewhere.connections + 1;
+    const share = Math.floor(limits.backlog.perAddressBytes / requestBytes / 2 / connections);
+    return Math.min(streamRange.highest, Math.max(streamRange.lowest, share));
+  }
+
   /** Returns the connection that gives way to a new one; undefined if all are in use. */
   function findEvictable(entries: ReadonlySet<Entry>): Entry | undefined {
     const idle = maxBy(entries, (entry) => (entry.inFlight === 0 ? -entry.idleSinceMs : -Infinity));
@@ -216,7 +229,7 @@ export function createConnectionLimit(deps: ConnectionDeps) {
         }
         abort(evicted);
       }
-      const entry = new Entry(address, group, close, limiter);
+      const entry = new Entry(address, group, maxStreamsOf(group), close, limiter);
       all.add(entry);
       group.entries.add(entry);
       if (!group.isProxy) {
@@ -265,6 +278,7 @@ class Entry implements TrackedConnection {
   constructor(
     readonly remoteAddress: string,
     readonly group: Group,
+    readonly maxStreams: number,
     readonly close: () => void,
     private readonly limiter: Limiter,
   ) {

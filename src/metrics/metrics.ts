@@ -23,6 +23,12 @@ export type RequestCounter = ReturnType<typeof createRequestCounter>;
 const readWithinMs = 1_000;
 
 /**
+ * Gauges of prom-client with names of counters, which `promtool check metrics` rejects. They are sums over the types of
+ * `nodejs_active_handles`, `nodejs_active_requests` and `nodejs_active_resources`.
+ */
+const misnamed = ["handles", "requests", "resources"].map((kind) => `nodejs_active_${kind}_total`);
+
+/**
  * Creates the metrics. Each scrape fetches the sources again. A value that cannot be read stays as it was, and is
  * omitted if it was never read; the other values are returned regardless.
  *
@@ -37,6 +43,7 @@ export function createMetrics<Sources>(
 ) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  misnamed.forEach((name) => registry.removeSingleMetric(name));
   const readers: ((sources: Sources & ScrapeErrors) => Promise<void>)[] = [];
   let errorCount = 0;
   const requests = createRequestCounter(table);

@@ -38,7 +38,7 @@ import { createSnapshotSyncStatus, type SnapshotSyncStatus } from "./chain/snaps
 import { openLease } from "./chain/lease.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./serving/listeners.js";
 import { createNodeNetwork } from "./network/network.js";
-import { describeNoNetwork } from "./network/network-readiness.js";
+import { readinessReasons } from "./network/readiness-reasons.js";
 import { startPruning } from "./chain/pruning.js";
 import { startBlockProduction } from "./chain/block-production.js";
 import { createNodeState } from "./chain/state.js";
@@ -243,7 +243,7 @@ async function loadChain(
 ): Promise<StoredChain> {
   const unknown = { head: undefined, syncStatus: createSnapshotSyncStatus(false) };
   if (genesis === undefined) {
-    const reason = describeNoNetwork(core.config);
+    const reason = readinessReasons.noNetwork(core.config);
     core.progress.skip("chain", reason);
     core.warn("chain", reason);
     return unknown;

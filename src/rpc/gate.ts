@@ -22,6 +22,8 @@ export interface Connection {
   readonly flow: Flow;
   /** Requests that have arrived and are unanswered, admitted or not. */
   readonly unanswered: number;
+  /** Limit on the concurrent streams of an HTTP/2 session on this connection. */
+  readonly maxStreams: number;
   /**
    * Counts a request from its arrival on, before it is admitted. Returns false if the connection has been closed,
    * because it has too many.

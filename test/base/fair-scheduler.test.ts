@@ -79,6 +79,22 @@ test("lets the flows of a flow take turns, which count as one for others", async
   t.deepEqual(ran.slice(0, 8), ["many", "other", "few", "other", "many", "other", "many", "other"]);
 });
 
+test("keeps the tasks of a flow apart from those that it has in another scheduler", async (t) => {
+  const [busy, other] = [new FairScheduler(1, 8), new FairScheduler()];
+  const address = new Flow();
+  const ran: string[] = [];
+  const push = (name: string): void => void ran.push(name);
+  for (let i = 0; i < 3; i++) {
+    busy.defer(new Flow(address), push, "busy");
+  }
+  other.defer(new Flow(address), push, "other");
+  other.defer(address, push, "other");
+  busy.hurry();
+  await nextTick();
+  t.deepEqual(ran, ["other", "other"]);
+  await until(() => ran.length === 5);
+});
+
 test("runs few deferred tasks in a tick that should be short", async (t) => {
   const scheduler = new FairScheduler();
   const flow = new Flow();

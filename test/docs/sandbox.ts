@@ -12,7 +12,7 @@ import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js"
 export type Sandbox = Awaited<ReturnType<typeof createSandbox>>;
 
 /** The ports that documents name: nodes on one machine, metrics, MCP, signaling, a page, a collector. */
-const shownPorts = [...Array.from({ length: 20 }, (_, i) => 53_550 + i), 9090, 3001, 3005, 8000, 4318];
+const shownPorts = [...Array.from({ length: 20 }, (_, i) => 53_550 + i), 53_590, 3001, 3005, 8000, 4318];
 /** Paths that commands may change. All others are links to the real clone. */
 const copied = [".gitignore", "deploy", "docs", "examples", "gen", "proto"];
 /** Paths that commands do not need. */
@@ -56,7 +56,7 @@ export async function createSandbox(t: Teardown) {
       PWD: root,
       GATEHOUSE_RPC_PORT: port(53_550),
       GATEHOUSE_OMNI_PORT: port(53_551),
-      GATEHOUSE_METRICS_PORT: port(9090),
+      GATEHOUSE_METRICS_PORT: port(53_590),
       GATEHOUSE_MCP_PORT: port(3001),
       GATEHOUSE_NODE: `http://127.0.0.1:${port(53_550)}`,
       // Another test may have chosen the same free ports.

@@ -1,6 +1,7 @@
 /** Connection limit: limits connections per address, evicts idle ones, and bans abusive addresses. */
 import test, { type ExecutionContext } from "ava";
 import { once } from "node:events";
+import { constants, type Settings } from "node:http2";
 import type { Socket } from "node:net";
 import { UsageTracker } from "../../src/edge/address-usage.js";
 import { createAddressSet } from "../../src/edge/client-address.js";
@@ -261,4 +262,45 @@ test("limits memory for any number of addresses spoofed through a trusted proxy"
     edge.admit(arriveOn(proxy, { header, onClose: (listener) => listener() }), "http", undefined).recordOutcome();
   });
   t.is(edge.stats().totalIps, 50_000);
+});
+
+test("the more connections an address has, the fewer streams a new one may have", async (t) => {
+  const { port } = await startTestNode(t, { "rate-limit-exempt": "192.0.2.1" });
+  const streamsOfNext = async (address: string): Promise<number | undefined> => {
+    const session = sessionFrom(t, port, address);
+    const [settings] = (await once(session, "remoteSettings")) as [Settings];
+    return settings.maxConcurrentStreams;
+  };
+  const limits: (number | undefined)[] = [];
+  for (let i = 0; i < 64; i++) {
+    limits.push(await streamsOfNext(fullAddress));
+  }
+  const half = defaultBacklog.perAddressBytes / 8_192 / 2;
+  t.deepEqual(
+    limits,
+    limits.map((_, i) => Math.min(256, Math.floor(half / (i + 1)))),
+  );
+  t.is(limits[63], 16);
+  for (let i = 0; i < 2; i++) {
+    t.is(await streamsOfNext(other), 256, "another address");
+    t.is(await streamsOfNext(proxy), 256);
+  }
+});
+
+test("streams beyond the limit are refused, and the others are answered", async (t) => {
+  const { port } = await startTestNode(t, { "rate-limit-exempt": "192.0.2.1" });
+  const idle = Array.from({ length: 63 }, () => sessionFrom(t, port, fullAddress));
+  await Promise.all(idle.map((session) => once(session, "remoteSettings")));
+  const session = sessionFrom(t, port, fullAddress);
+  // The client does not know the limit yet.
+  const codes = await Promise.all(
+    Array.from({ length: 40 }, async () => {
+      const stream = session.request({ ":path": "/version" });
+      stream.on("error", () => undefined).resume();
+      await new Promise((resolve) => stream.once("close", resolve));
+      return stream.rstCode;
+    }),
+  );
+  t.is(codes.filter((code) => code === constants.NGHTTP2_NO_ERROR).length, 16);
+  t.is(codes.filter((code) => code === constants.NGHTTP2_REFUSED_STREAM).length, 24);
 });

@@ -76,6 +76,15 @@ test("has a metric for every field of /health", async (t) => {
   t.is((await ask(port, "/metrics", { method: "POST" })).status, 405);
 });
 
+test("names of counters are those of counters", async (t) => {
+  const { text } = await scrape(await startMember(t, flags));
+  const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];
+  t.true(types.length > 100);
+  for (const [, name, type] of types) {
+    t.is(name!.endsWith("_total"), type === "counter", name);
+  }
+});
+
 test("counts requests by protocol, rpc and outcome, with their latency", async (t) => {
   const node = await startMember(t, flags);
   const client = connectGrpc(node.port);

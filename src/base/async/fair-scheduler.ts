@@ -8,17 +8,26 @@ interface Task {
   readonly item: unknown;
 }
 
-/** Source of tasks, such as a client address, or a connection of one. Flows take turns with others of their parent. */
+/**
+ * Source of tasks of any number of schedulers, such as a client address, or a connection of one. Flows take turns with
+ * others of their parent.
+ */
 export class Flow {
-  /** Tasks of this flow itself that wait, the next one first. */
-  readonly tasks: Task[] = [];
-  /** Flows of this one that have tasks, the next one first. */
-  readonly ready: Flow[] = [];
-  /** True if the parent has this flow among those with tasks. */
-  isReady = false;
-
   constructor(readonly parent?: Flow) {}
 }
+
+/** What waits of a flow in one scheduler. */
+interface Waiting {
+  readonly parent: Waiting | undefined;
+  /** Tasks of the flow itself, the next one first. */
+  readonly tasks: Task[];
+  /** Flows of the flow that have tasks, the next one first. */
+  readonly ready: Waiting[];
+  /** True if the parent has this flow among those with tasks. */
+  isReady: boolean;
+}
+
+const createWaiting = (parent?: Waiting): Waiting => ({ parent, tasks: [], ready: [], isReady: false });
 
 /** Time that tasks may use in one tick of the event loop, in milliseconds. Each tick also reads what has arrived. */
 const maxTickMs = 1;
@@ -31,7 +40,8 @@ const urgentTasks = 4;
 const unmeasuredTasks = 8;
 
 export class FairScheduler {
-  private readonly root = new Flow();
+  private readonly root = createWaiting();
+  private readonly byFlow = new WeakMap<Flow, Waiting>();
   private isDraining = false;
   /** Tasks that ran at once in this tick. */
   private ranAtOnce = 0;
@@ -61,12 +71,11 @@ export class FairScheduler {
 
   /** Runs a task in a later tick. */
   defer<T>(flow: Flow, run: (item: T) => void, item: T): void {
-    flow.tasks.push({ run, item });
-    for (let next: Flow | undefined = flow; next !== undefined && !next.isReady && next !== this.root;) {
-      const parent: Flow = next.parent ?? this.root;
+    const waiting = this.waitingOf(flow);
+    waiting.tasks.push({ run, item });
+    for (let next = waiting; next.parent !== undefined && !next.isReady; next = next.parent) {
       next.isReady = true;
-      parent.ready.push(next);
-      next = parent;
+      next.parent.ready.push(next);
     }
     if (!this.isDraining) {
       this.isDraining = true;
@@ -77,6 +86,15 @@ export class FairScheduler {
   /** Limits the deferred tasks of this tick, or skips them, because the next tick is awaited. */
   hurry(): void {
     this.isUrgent = true;
+  }
+
+  private waitingOf(flow: Flow): Waiting {
+    let waiting = this.byFlow.get(flow);
+    if (waiting === undefined) {
+      waiting = createWaiting(flow.parent === undefined ? this.root : this.waitingOf(flow.parent));
+      this.byFlow.set(flow, waiting);
+    }
+    return waiting;
   }
 
   private hasTime(): boolean {
@@ -129,15 +147,15 @@ export class FairScheduler {
 }
 
 /** Removes the next task of a flow, and returns it. */
-function takeTask(flow: Flow): Task {
-  const next = flow.ready.shift();
+function takeTask({ tasks, ready }: Waiting): Task {
+  const next = ready.shift();
   if (next === undefined) {
-    return flow.tasks.shift()!;
+    return tasks.shift()!;
   }
   const task = takeTask(next);
   next.isReady = next.tasks.length > 0 || next.ready.length > 0;
   if (next.isReady) {
-    flow.ready.push(next);
+    ready.push(next);
   }
   return task;
 }
@@ -148,18 +166,20 @@ function takeTask(flow: Flow): Task {
  */
 export function createFairTurns(perTick: number): (key: string) => Promise<void> {
   const scheduler = new FairScheduler(perTick);
-  /** Flows of the keys that wait. */
-  const flows = new Map<string, Flow>();
+  /** Flows of the keys that wait, with the number of turns for which they do. */
+  const flows = new Map<string, { readonly flow: Flow; turns: number }>();
   return (key) =>
     new Promise((resolve) => {
-      const flow = flows.get(key) ?? new Flow();
-      flows.set(key, flow);
+      const entry = flows.get(key) ?? { flow: new Flow(), turns: 0 };
+      flows.set(key, entry);
+      entry.turns++;
       const giveTurn = (): void => {
-        if (flow.tasks.length === 0) {
+        entry.turns--;
+        if (entry.turns === 0) {
           flows.delete(key);
         }
         resolve();
       };
-      scheduler.defer(flow, giveTurn, undefined);
+      scheduler.defer(entry.flow, giveTurn, undefined);
     });
 }

@@ -1,6 +1,7 @@
 /** `gatehouse restore`: restores a node from a backup. */
 import type { Command } from "commander";
 import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { optionsByKey } from "../../config/options.js";
 import type { Restored } from "../../node/data/restore.js";
 import { listPeers, requestOk } from "../calls/request-node.js";
@@ -10,6 +11,13 @@ import { warningsOf } from "./backup.js";
 import { runVerification } from "./verify-data.js";
 
 const maxPeers = 8;
+/**
+ * Time after which a peer that still lists a node as online has not noticed its end, in milliseconds. A peer asks others
+ * in each tick of its main loop (5 s by default), and waits for their responses.
+ */
+const endNoticedWithinMs = 15_000;
+/** Interval of asking a peer for a node that it lists as online, in milliseconds. */
+const pollMs = 250;
 
 interface Flags {
   readonly dataDir: string;
@@ -69,13 +77,30 @@ interface PeerResponse {
 /** Queries a peer. Returns nothing if it does not respond. */
 async function requestPeer(url: string, node: string | null): Promise<PeerResponse[]> {
   try {
-    const [head, list] = await Promise.all([requestOk(url, "/chain/head"), listPeers(url)]);
+    const [head, knowsDuplicate] = await Promise.all([requestOk(url, "/chain/head"), isOnline(url, node)]);
     const { number } = JSON.parse(head) as { number: number };
-    const knowsDuplicate = list.some(({ identity, status }) => identity === node && status.online);
     return [{ url, head: number, knowsDuplicate }];
   } catch {
     return [];
   }
+}
+
+/**
+ * Returns true if a peer is connected to a node. For some seconds a peer lists a node that has stopped as online, so it is
+ * asked until it has seen the node once more, or no longer lists it so.
+ */
+async function isOnline(url: string, node: string | null): Promise<boolean> {
+  const lastSeen = async (): Promise<number | undefined> => {
+    const peer = (await listPeers(url)).find(({ identity, status }) => identity === node && status.online);
+    return peer === undefined ? undefined : (peer.status.timestamp ?? 0);
+  };
+  const first = await lastSeen();
+  let last = first;
+  for (let waitedMs = 0; last !== undefined && last === first && waitedMs < endNoticedWithinMs; waitedMs += pollMs) {
+    await sleep(pollMs);
+    last = await lastSeen();
+  }
+  return last !== undefined;
 }
 
 function warningsOfPeers({ manifest, isAuthority }: Restored, responses: readonly PeerResponse[]): string[] {

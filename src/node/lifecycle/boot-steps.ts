@@ -1,6 +1,7 @@
 /** Steps of a boot as `/health` counts them. A dormant node defers some of them until it wakes. */
 import type { Config } from "../../config/config.js";
 import { type SubsystemName, subsystemNames } from "../../health/subsystems.js";
+import { PortTakenError } from "../../rpc/port/listen.js";
 import type { NodeCore } from "./core.js";
 
 interface StepRules {
@@ -57,7 +58,7 @@ function whyDeferred({ role }: BootConfig): string {
     : "The node is dormant: it has no peers. It wakes when one is verified or added.";
 }
 
-type BootConfig = Pick<Config, "mcpEnabled" | "metricsEnabled" | "role" | "tlsnotaryEnabled">;
+type BootConfig = Pick<Config, "mcpEnabled" | "metricsEnabled" | "portDrift" | "role" | "tlsnotaryEnabled">;
 
 export type BootSteps = ReturnType<typeof createBootSteps>;
 
@@ -111,7 +112,8 @@ export function createBootSteps({
       deferred.push(() => progress.runStep(name, work).catch(() => undefined));
     } else {
       await run(name, work).catch((error: unknown) => {
-        if (!mayFail) {
+        const isDenied = config.portDrift === "deny" && error instanceof PortTakenError;
+        if (!mayFail || isDenied) {
           throw error;
         }
       });

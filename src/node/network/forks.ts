@@ -12,6 +12,7 @@ import type { Database } from "../../db/queries/database.js";
 import type { SharedSubsystem } from "../../health/subsystems.js";
 import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
+import { readinessReasons } from "./readiness-reasons.js";
 
 /** Dependencies of the fork detection besides the core. */
 interface ForksDeps {
@@ -53,9 +54,7 @@ export async function watchForks(
    */
   function whyStopped(): string | undefined {
     const fork = book.unresolved().find(({ identity }) => identity === key.publicKey);
-    return (
-      fork && `${describeFork(fork)} That is this node's own key, so it produces no blocks and accepts no transactions.`
-    );
+    return fork && readinessReasons.forked(describeFork(fork));
   }
 
   function report(): void {

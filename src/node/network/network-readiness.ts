@@ -5,21 +5,15 @@ import { forgetNewNetwork, forgetRestored, isNewNetwork, isRestored } from "../.
 import type { MainLoop } from "../../peers/sync/main-loop.js";
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import type { Sync } from "../../peers/sync/sync.js";
-import type { Config } from "../../config/config.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { NetworkParts } from "./network-book.js";
+import { readinessReasons } from "./readiness-reasons.js";
 
 /**
  * Blocks that a node may lack, and the time in milliseconds for which it may lack one, while it is ready. A follower
  * lacks each block from its announcement until it is applied: some milliseconds, or a second on a busy machine.
  */
 const tolerance = { blocks: 10n, timeMs: 10_000 };
-
-/** Returns the reason and the remedy of a node without a genesis. */
-export const describeNoNetwork = ({ role }: Pick<Config, "role">): string =>
-  role === "writer"
-    ? "The node belongs to no network: start it with --genesis FILE, or run gatehouse join URL."
-    : "The writer of the database belongs to no network yet.";
 
 /** Parts of the network on which the readiness depends. */
 interface ReadinessDeps {
@@ -54,16 +48,14 @@ export function createReadiness(
     const number = chain.head()?.number;
     if (number === undefined) {
       return genesis === undefined
-        ? describeNoNetwork(config)
-        : "The node has no chain yet; it loads a snapshot of one, or has failed to.";
+        ? readinessReasons.noNetwork(config)
+        : readinessReasons.noChain();
     }
     if (mainLoop.heartbeat().iterationsTotal === 0n && !book.isEmpty()) {
-      return "The node has not called its peers yet.";
+      return readinessReasons.uncalledPeers();
     }
     if (!hasBlocks(number)) {
-      const missing = `The node has block ${number}; its network has block ${forks.headers.latestNumber()}.`;
-      const whyNoPeer = book.whyNoneUsed();
-      return whyNoPeer === undefined ? missing : `${missing} ${whyNoPeer}`;
+      return readinessReasons.missingBlocks(number, forks.headers.latestNumber(), book.whyNoneUsed());
     }
     if (config.role !== "writer") {
       // Blocks arrive through the database.
@@ -74,26 +66,25 @@ export function createReadiness(
     }
     return book.highestBlock() !== undefined || hasConsensus()
       ? undefined
-      : `No peer has reported the latest block. ${book.whyNoneUsed() ?? "Add a peer: gatehouse peers add URL"}`;
+      : readinessReasons.unreportedBlock(book.whyNoneUsed());
   }
 
   /** Returns the reason for which the node could not accept transactions even with all blocks; undefined if it could. */
   function whyUnable(): string | undefined {
     const { status, lastError } = subsystems.get("chain");
     if (lifecycle.isStopping()) {
-      return "The node is shutting down.";
+      return readinessReasons.stopping();
     }
     if (!mayAccept()) {
-      return "The node is not the writer of its database.";
+      return readinessReasons.notWriter();
     }
     if (!progress.state().complete) {
-      return "The node is booting.";
+      return readinessReasons.booting();
     }
-    // The chain has failed if the database is unavailable, rejects writes or is corrupt.
     if (status === SubsystemStatus.FAILED) {
-      return lastError?.message ?? "The chain has failed.";
+      return readinessReasons.chainFailed(lastError?.message);
     }
-    return mainLoop.isStalled() ? "The main loop is dead." : forks.whyStopped();
+    return mainLoop.isStalled() ? readinessReasons.stalled() : forks.whyStopped();
   }
 
   return {
@@ -177,15 +168,8 @@ export async function createProductionGuard(
 }
 
 function describeUnknown(number: bigint, isAlone: boolean, isCopy: boolean): string {
-  if (isAlone && number > 0n && isCopy) {
-    return (
-      "The node produces no blocks yet: its database was restored, and no peer has reported the latest block. If the node that " +
-      `was backed up is gone, and no node has a block after ${number}, start this node with --recover; otherwise add a peer.`
-    );
+  if (!isAlone) {
+    return readinessReasons.unconfirmedBlock(number);
   }
-  return isAlone
-    ? "The node produces no blocks yet: its database has none, and no peer has confirmed that none exist. Start this node with " +
-        "--recover if the network is new, or add a peer that has its blocks."
-    : `The node produces no blocks yet: no verified peer that has block ${number} has reported the latest block. If no newer ` +
-        "block exists anywhere, start this node with --recover.";
+  return number > 0n && isCopy ? readinessReasons.restoredAlone(number) : readinessReasons.emptyAlone();
 }

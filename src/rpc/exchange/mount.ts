@@ -108,6 +108,7 @@ const noConnection: Connection = {
   provenIdentity: undefined,
   flow: new Flow(),
   unanswered: 0,
+  maxStreams: Infinity,
   arrive: () => true,
   leave: () => undefined,
   wait: () => undefined,

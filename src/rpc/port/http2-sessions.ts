@@ -8,6 +8,7 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
   type ServerOptions,
+  type Settings,
 } from "node:http2";
 import type { Socket } from "node:net";
 import type { Exchange } from "../exchange/exchange.js";
@@ -17,18 +18,21 @@ import type { Connection } from "../gate.js";
 const maxHeaderBytes = 16 * 1024;
 
 /**
- * Options of HTTP/2. The header table keeps its default size: clients must acknowledge a smaller one, but nginx does
- * not, and nghttp2 would end the connection. `penalizeBytes` limits the abuse of references to large entries.
+ * Settings of HTTP/2, besides the limit on streams. The header table keeps its default size: clients must acknowledge a
+ * smaller one, but nginx does not, and nghttp2 would end the connection. `penalizeBytes` limits the abuse of references to
+ * large entries.
  */
+const settings: Settings = {
+  enablePush: false,
+  maxHeaderListSize: maxHeaderBytes,
+  initialWindowSize: 256 * 1024,
+};
+
 const options: ServerOptions = {
-  settings: {
-    maxConcurrentStreams: 256,
-    enablePush: false,
-    maxHeaderListSize: maxHeaderBytes,
-    initialWindowSize: 256 * 1024,
-  },
   maxHeaderListPairs: 100,
-  maxSessionInvalidFrames: 20,
+  // Clients open streams before they know the limit. nghttp2 refuses those beyond it as invalid frames, Node.js itself
+  // those of a session without memory.
+  maxSessionInvalidFrames: 256,
   maxSessionRejectedStreams: 20,
   // In megabytes. The gate limits the bytes of responses.
   maxSessionMemory: 32,
@@ -121,7 +125,9 @@ class Session {
     private readonly socket: Socket,
     private readonly connection: Connection,
   ) {
-    this.http2 = performServerHandshake(socket, options);
+    const { maxStreams: maxConcurrentStreams } = connection;
+    // Streams beyond the limit are refused before they become objects.
+    this.http2 = performServerHandshake(socket, { ...options, settings: { ...settings, maxConcurrentStreams } });
   }
 
   /** Counts a stream until it closes. Returns false if the client has already reset it. */

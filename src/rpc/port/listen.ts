@@ -62,6 +62,9 @@ export const portTimeouts = {
 
 export type PortTimeouts = typeof portTimeouts;
 
+/** Error for a port that another process has bound. */
+export class PortTakenError extends StartError {}
+
 /** Limit on the ports tried after the requested one. */
 const maxDrift = 100;
 
@@ -69,7 +72,7 @@ const maxDrift = 100;
  * Binds a listener of the node to the requested port, or to the next free port if drift is allowed.
  *
  * @param option name of the option that sets the port, for the error message.
- * @throws StartError
+ * @throws PortTakenError; StartError for another reason.
  */
 export async function bindPort(
   listener: Pick<RpcListener, "listen">,
@@ -88,11 +91,9 @@ export async function bindPort(
       }
       const remedy =
         portDrift === "deny" ? `; choose another ${option}, or --port-drift allow` : ", and so are the ports after it";
-      throw new StartError(
-        isTaken
-          ? `Port ${requested} is taken${remedy}.`
-          : `Port ${requested} on ${host} cannot be bound: ${errorMessage(error)}.`,
-      );
+      throw isTaken
+        ? new PortTakenError(`Port ${requested} is taken${remedy}.`)
+        : new StartError(`Port ${requested} on ${host} cannot be bound: ${errorMessage(error)}.`);
     }
   }
 }

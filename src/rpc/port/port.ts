@@ -31,8 +31,9 @@ const inPiecesMs = 60_000;
 /** Requests of all ports take turns, since they share one event loop. */
 const scheduler = new FairScheduler();
 /**
- * TLS handshakes: each takes a millisecond after its task, so one starts in a tick. While connections arrive, one starts
- * in nine ticks: a client that opens many would else delay the accept of all others by a handshake for each.
+ * TLS handshakes and HTTP/2 sessions. Each takes milliseconds: the handshake after its task, the session with all streams
+ * that it begins with. So one starts in a tick. While connections arrive, one starts in nine ticks: a client that opens
+ * many would else delay the accept of all others by a handshake or session for each.
  */
 const handshakes = new FairScheduler(1, 8);
 
@@ -300,11 +301,14 @@ export function createPort(deps: PortDeps): RpcListener {
     const acceptHttp2: AcceptVersion = (_, firstBytes) => {
       entry.isUsed = true;
       penalizeResets(firstBytes, entry.connection);
+      handshakes.defer(entry.connection.flow, startSession, undefined);
+    };
+    const startSession = (): void => {
       if (entry.socket.destroyed) {
         socket.destroy();
-        return;
+      } else if (!socket.destroyed) {
+        entry.session = http2.accept(socket, entry.connection);
       }
-      entry.session = http2.accept(socket, entry.connection);
     };
     const accept: AcceptVersion = (_, firstBytes) => {
       acceptHttp1(socket);

@@ -297,12 +297,16 @@ test.serial("restore finds a running duplicate on any page of a peer list, and s
   const dir = await createDataDir(t);
   let duplicateOffset = 1;
   let requests = 0;
+  /** Request from which on the peer no longer lists the node as online; undefined if it sees it anew each time. */
+  let onlineUntilRequest: number | undefined;
   const server = createServer(({ url: path }, response) => {
     const { pathname, searchParams } = new URL(path!, "http://peer");
     const offset = Number(searchParams.get("offset"));
     requests++;
     const identity = offset === duplicateOffset ? authority.publicKey : stranger.publicKey;
-    const page = offset > duplicateOffset ? [] : [{ identity, status: { online: true } }];
+    const online = onlineUntilRequest === undefined || requests < onlineUntilRequest;
+    const timestamp = onlineUntilRequest === undefined ? Date.now() : 1;
+    const page = offset > duplicateOffset ? [] : [{ identity, status: { online, timestamp } }];
     response.end(JSON.stringify(pathname === "/peerlist" ? page : { number: 2 }));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -317,8 +321,12 @@ test.serial("restore finds a running duplicate on any page of a peer list, and s
   const { warnings } = await restore(join(home, "backup"), join(home, "one"));
   t.regex(warnings.join("\n"), new RegExp(`A node with this key is running: ${url} is connected to it`));
 
-  duplicateOffset = Infinity;
-  requests = 0;
+  // A peer learns of the end of a node with a delay.
+  [duplicateOffset, onlineUntilRequest, requests] = [0, 4, 0];
+  const ended = await restore(join(home, "backup"), join(home, "ended"));
+  t.notRegex(ended.warnings.join("\n"), /A node with this key is running/);
+
+  [duplicateOffset, onlineUntilRequest, requests] = [Infinity, undefined, 0];
   await restore(join(home, "backup"), join(home, "two"));
   t.true(requests > 2 && requests < 100, `${requests}`);
 });

@@ -17,7 +17,7 @@ export interface AlertExample {
 }
 
 /** Default labels of a series. */
-const scrapedLabels = { instance: "node:9090", job: "gatehouse" } as const;
+const scrapedLabels = { instance: "node:53590", job: "gatehouse" } as const;
 
 const instanceOnly = { instance: scrapedLabels.instance };
 
@@ -29,7 +29,10 @@ const rising = (step: number): string => `0+${step}x120`;
 
 /** The cases, by alert. */
 export const alertExamples: Readonly<Record<string, AlertExample>> = {
-  GatehouseDown: { fires: { up: always(0) }, silent: { up: always(1) } },
+  GatehouseDown: {
+    fires: { up: always(1), 'gatehouse_info{job="gatehouse",instance="another"}': always(1) },
+    silent: { up: always(1), gatehouse_info: always(1) },
+  },
   GatehouseAbsent: {
     fires: { 'up{job="another"}': always(1) },
     silent: { up: always(0) },

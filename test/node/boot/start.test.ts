@@ -114,6 +114,19 @@ test("concurrent calls of stop all resolve once the node has stopped", async (t)
   t.is(error.code, "ECONNREFUSED");
 });
 
+test("a taken port ends the start of a node that denies drift, whichever port it is", async (t) => {
+  const taken = await startTestNode(t);
+  for (const name of ["rpc", "omni", "metrics", "mcp"]) {
+    const dir = await temporaryDirectory(t);
+    const enabled = { "metrics-enabled": true, "mcp-enabled": true, "log-level": "silent" };
+    const free = { "rpc-port": "0", "omni-port": "0", "metrics-port": "0", "mcp-port": "0" };
+    const flags = { "data-dir": dir, host: "127.0.0.1", ...enabled, ...free, [`${name}-port`]: String(taken.port) };
+    const config = loadConfig({ flags: { ...flags, "port-drift": "deny" }, env: {}, cwd: dir });
+    const { message } = await t.throwsAsync(startNode(config, { processErrors: new ProcessErrors() }), undefined, name);
+    t.is(message, `Port ${taken.port} is taken; choose another --${name}-port, or --port-drift allow.`);
+  }
+});
+
 test("a failed start releases its ports and its data directory", async (t) => {
   const taken = await startTestNode(t);
   const dir = await temporaryDirectory(t);
