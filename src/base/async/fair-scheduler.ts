@@ -16,7 +16,7 @@ export class Flow {
   constructor(readonly parent?: Flow) {}
 }
 
-/** What waits of a flow in one scheduler. */
+/** Tasks and flows of a flow that wait in one scheduler. */
 interface Waiting {
   readonly parent: Waiting | undefined;
   /** Tasks of the flow itself, the next one first. */

@@ -118,17 +118,21 @@ function describeRunning({ node, key }: NetworkDeps): DoctorCheck {
     status === "failed" ? [`${name}: ${lastError?.message ?? "it has failed"}`] : [],
   );
   const found = `It responds at ${url} and is ${health.status}${causes.length === 0 ? "" : ` (${causes.join("; ")})`}.`;
-  const whyNot = health.accepting ? undefined : health.subsystems["main_loop"]?.extra?.reason;
+  const whyNot = health.accepting ? "" : whyNotAccepting(health);
   switch (health.status) {
     case "ok":
-      return whyNot === undefined
-        ? ok(found)
-        : warn(`${found} It does not accept transactions: ${whyNot}`, "Wait while it catches up; or remove the cause.");
+      return whyNot === "" ? ok(found) : warn(`${found}${whyNot}`, "Wait while it catches up; or remove the cause.");
     case "failing":
       return fail(found, "Run gatehouse health, and read its log at /diagnostics.");
     default:
-      return warn(found, "Run gatehouse health, which shows what each subsystem waits for.");
+      return warn(`${found}${whyNot}`, "Run gatehouse health, which shows what each subsystem waits for.");
   }
+}
+
+/** Returns a sentence with the reasons of the chain and the main loop for which a node does not accept transactions. */
+function whyNotAccepting({ subsystems }: HealthBody): string {
+  const reasons = ["chain", "main_loop"].flatMap((name) => subsystems[name]?.extra?.reason ?? []);
+  return reasons.length === 0 ? "" : ` It does not accept transactions: ${reasons.join(" ")}`;
 }
 
 async function checkPublicAddress({ config, node }: NetworkDeps): Promise<DoctorCheck> {

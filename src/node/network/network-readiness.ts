@@ -47,9 +47,7 @@ export function createReadiness(
   function whyBehind(hasBlocks: (number: bigint) => boolean): string | undefined {
     const number = chain.head()?.number;
     if (number === undefined) {
-      return genesis === undefined
-        ? readinessReasons.noNetwork(config)
-        : readinessReasons.noChain();
+      return genesis === undefined ? readinessReasons.noNetwork(config) : readinessReasons.noChain();
     }
     if (mainLoop.heartbeat().iterationsTotal === 0n && !book.isEmpty()) {
       return readinessReasons.uncalledPeers();
@@ -71,12 +69,12 @@ export function createReadiness(
 
   /** Returns the reason for which the node could not accept transactions even with all blocks; undefined if it could. */
   function whyUnable(): string | undefined {
-    const { status, lastError } = subsystems.get("chain");
+    const { status, lastError, extra } = subsystems.get("chain");
     if (lifecycle.isStopping()) {
       return readinessReasons.stopping();
     }
     if (!mayAccept()) {
-      return readinessReasons.notWriter();
+      return readinessReasons.notWriter(extra?.reason);
     }
     if (!progress.state().complete) {
       return readinessReasons.booting();

@@ -6,7 +6,7 @@ import type { Config } from "../../config/config.js";
  */
 export const readinessReasons = {
   stopping: () => "The node is shutting down.",
-  notWriter: () => "The node is not the writer of its database.",
+  notWriter: (state: string | undefined) => state ?? "The node is not the writer of its database.",
   booting: () => "The node is booting.",
   /** The database is unavailable, rejects writes or is corrupt. */
   chainFailed: (error: string | undefined) => error ?? "The chain has failed.",

@@ -49,7 +49,10 @@ export function parseInPieces(
       socket.resume();
     }
     while (waiting !== undefined && !isPausedByNode && mayParse() && !isEnded()) {
-      const piece: Buffer = waiting.subarray(0, Math.max(lengthOfPiece(waiting), Math.min(expectedBody(), bodyPieceBytes)));
+      const piece: Buffer = waiting.subarray(
+        0,
+        Math.max(lengthOfPiece(waiting), Math.min(expectedBody(), bodyPieceBytes)),
+      );
       setWaiting(piece.length === waiting.length ? undefined : waiting.subarray(piece.length));
       parsers.forEach((listener) => listener.call(socket, piece));
       isPausedByNode = socket.isPaused();

@@ -6,7 +6,13 @@ import { createSubsystems, subsystemNames } from "../../../src/health/subsystems
 import { bootSteps, createBootSteps } from "../../../src/node/lifecycle/boot-steps.js";
 import { createLifecycle } from "../../../src/node/lifecycle/lifecycle.js";
 
-const allEnabled = { portDrift: "allow", mcpEnabled: true, metricsEnabled: true, role: "writer", tlsnotaryEnabled: true } as const;
+const allEnabled = {
+  portDrift: "allow",
+  mcpEnabled: true,
+  metricsEnabled: true,
+  role: "writer",
+  tlsnotaryEnabled: true,
+} as const;
 
 function setUp(
   t: ExecutionContext,

@@ -3,7 +3,7 @@ import test from "ava";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -12,9 +12,10 @@ import { loadConfig } from "../../../src/config/config.js";
 import { ProcessErrors } from "../../../src/health/process-errors.js";
 import { StartAborted } from "../../../src/base/errors/start-error.js";
 import { startNode } from "../../../src/node/node.js";
+import { testKey } from "../../helpers/chain/keys.js";
 import { ask } from "../../helpers/wire/plain-client.js";
 import { cleanEnvironment, cliPath, collect, startNodeProcess } from "../../helpers/nodes/run-cli.js";
-import { sampleGenesis, startTestNode } from "../../helpers/nodes/start-node.js";
+import { authorityDirectory, sampleGenesis, silentPeer, startTestNode } from "../../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
 import { until } from "../../helpers/nodes/until.js";
 import { testUnless } from "../../helpers/nodes/when.js";
@@ -117,8 +118,15 @@ test("concurrent calls of stop all resolve once the node has stopped", async (t)
 test("a taken port ends the start of a node that denies drift, whichever port it is", async (t) => {
   const taken = await startTestNode(t);
   for (const name of ["rpc", "omni", "metrics", "mcp"]) {
-    const dir = await temporaryDirectory(t);
-    const enabled = { "metrics-enabled": true, "mcp-enabled": true, "log-level": "silent" };
+    const dir = await authorityDirectory(t, testKey(1));
+    await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: silentPeer }]));
+    const enabled = {
+      genesis: "genesis.json",
+      peers: "peers.json",
+      "metrics-enabled": true,
+      "mcp-enabled": true,
+      "log-level": "silent",
+    };
     const free = { "rpc-port": "0", "omni-port": "0", "metrics-port": "0", "mcp-port": "0" };
     const flags = { "data-dir": dir, host: "127.0.0.1", ...enabled, ...free, [`${name}-port`]: String(taken.port) };
     const config = loadConfig({ flags: { ...flags, "port-drift": "deny" }, env: {}, cwd: dir });
