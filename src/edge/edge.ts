@@ -3,6 +3,8 @@
  * overload, the rate limit, and limits on connections, streams and unsent bytes, and writes the access log. An admitted
  * request gets a permit that is released when it ends.
  */
+import type { Flow } from "../base/async/fair-scheduler.js";
+import { startTurns } from "../base/async/turns.js";
 import { addressPrefixOf } from "../base/ip-address.js";
 import { readInteger } from "../base/text/integers.js";
 import { type Outcome, RpcError, toRpcError } from "../rpc/errors.js";
@@ -78,6 +80,9 @@ export type EdgeStats = ReturnType<Edge["stats"]>;
 const probesPerS = 200;
 const sweepEveryMs = 1_000;
 const noHeaders: readonly string[] = [];
+
+/** Waits for a turn to start a stream. */
+const startTurn = (flow: Flow): Promise<void> => new Promise((resolve) => startTurns.defer(flow, resolve, undefined));
 
 export function createEdge(settings: EdgeSettings) {
   const isTrustedProxy = createAddressSet(settings.trustedProxies);
@@ -159,6 +164,10 @@ export function createEdge(settings: EdgeSettings) {
         arrival.onClose(() => permit.release());
         permit.ready = minBlock === undefined ? undefined : settings.untilBlock?.(minBlock);
         permit.ready = permit.ready?.then(() => void (permit.headers = headersOf(method, rateHeaders)));
+        if (isStreaming) {
+          const turn = startTurn(connection.flow);
+          permit.ready = permit.ready?.then(() => turn) ?? turn;
+        }
         return permit;
       } catch (error) {
         // A proxy is not responsible for its clients.

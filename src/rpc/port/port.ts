@@ -10,7 +10,7 @@ import type { RpcError } from "../errors.js";
 import type { Exchange } from "../exchange/exchange.js";
 import { Http1Exchange } from "../exchange/http1-exchange.js";
 import { errorResponse } from "../exchange/responses.js";
-import { FairScheduler } from "../../base/async/fair-scheduler.js";
+import { requestTurns, startTurns } from "../../base/async/turns.js";
 import type { Connection, Gate } from "../gate.js";
 import { createHttp1Server } from "./http1-server.js";
 import { createHttp2Sessions, isOld, penalizeResets } from "./http2-sessions.js";
@@ -27,15 +27,6 @@ const lastRequestsWithinMs = 100;
 const firstRequestWithinMs = 1_000;
 /** Time for which HTTP/1.1 connections are parsed in pieces after one has sent too many requests, in milliseconds. */
 const inPiecesMs = 60_000;
-
-/** Requests of all ports take turns, since they share one event loop. */
-const scheduler = new FairScheduler();
-/**
- * TLS handshakes and HTTP/2 sessions. Each takes milliseconds: the handshake after its task, the session with all streams
- * that it begins with. So one starts in a tick. While connections arrive, one starts in nine ticks: a client that opens
- * many would else delay the accept of all others by a handshake or session for each.
- */
-const handshakes = new FairScheduler(1, 8);
 
 export interface PortDeps {
   readonly handle: (exchange: Exchange) => void;
@@ -123,7 +114,7 @@ export function createPort(deps: PortDeps): RpcListener {
         entry.last = undefined;
       }
       if (entry.pieces !== undefined) {
-        scheduler.defer(connection.flow, resume, entry.pieces);
+        requestTurns.defer(connection.flow, resume, entry.pieces);
       }
     });
     if (entry.pieces === undefined && connection.unanswered > maxPipelined) {
@@ -176,7 +167,7 @@ export function createPort(deps: PortDeps): RpcListener {
       onClosed?.();
     });
     if (isAdmitted) {
-      scheduler.run(connection.flow, handleOpen, exchange);
+      requestTurns.run(connection.flow, handleOpen, exchange);
     }
   }
 
@@ -218,7 +209,7 @@ export function createPort(deps: PortDeps): RpcListener {
     const acceptHttp1 = takeOver("connection", (socket) => {
       const entry = admit(socket);
       if (entry !== undefined) {
-        scheduler.run(entry.connection.flow, detect, entry);
+        requestTurns.run(entry.connection.flow, detect, entry);
       }
     });
     const detect = (entry: OpenConnection): void => detectVersion(entry.socket, entry, acceptHttp1);
@@ -233,7 +224,7 @@ export function createPort(deps: PortDeps): RpcListener {
         const remoteEnd = remoteEndOf(socket);
         handshaking.set(remoteEnd, entry);
         socket.once("close", () => handshaking.get(remoteEnd) === entry && handshaking.delete(remoteEnd));
-        awaitFirstBytes(socket, headersTimeout, () => handshakes.defer(entry.connection.flow, startTls, socket));
+        awaitFirstBytes(socket, headersTimeout, () => startTurns.defer(entry.connection.flow, startTls, socket));
       }
     });
     const acceptHttp1 = takeOver("secureConnection", (socket) => {
@@ -259,8 +250,8 @@ export function createPort(deps: PortDeps): RpcListener {
   /** Admits a connection; returns undefined if the gate rejected it, and closes it then. */
   function admit(socket: Socket): OpenConnection | undefined {
     // Node.js accepts one connection in each tick, and others may wait.
-    scheduler.hurry();
-    handshakes.hurry();
+    requestTurns.hurry();
+    startTurns.hurry();
     socket.on("error", () => socket.destroy());
     if (isReset(socket)) {
       socket.destroy();
@@ -301,7 +292,7 @@ export function createPort(deps: PortDeps): RpcListener {
     const acceptHttp2: AcceptVersion = (_, firstBytes) => {
       entry.isUsed = true;
       penalizeResets(firstBytes, entry.connection);
-      handshakes.defer(entry.connection.flow, startSession, undefined);
+      startTurns.defer(entry.connection.flow, startSession, undefined);
     };
     const startSession = (): void => {
       if (entry.socket.destroyed) {
