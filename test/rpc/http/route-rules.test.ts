@@ -130,6 +130,11 @@ test("checks the parameters of lists on every list", async (t) => {
       const { status, text } = await get(path);
       t.is(status, 400, `${path}: ${text}`);
       t.regex(text, /INVALID_REQUEST/);
+      const { error } = JSON.parse(text) as { readonly error: string };
+      t.true(
+        error.toLowerCase().replace("page token", "pagetoken").includes(query.split("=")[0]!.toLowerCase()),
+        error,
+      );
     }
   }
   for (const route of reads.filter((each) => !lists.includes(each) && !each.isStream)) {
@@ -137,6 +142,26 @@ test("checks the parameters of lists on every list", async (t) => {
     t.is(other.status, plain.status, route.template);
   }
 });
+
+for (const edge of edges) {
+  test(`rejects each malformed number in a query, and names its parameter, with the edge ${edge}`, async (t) => {
+    const numbers = reads.flatMap((route) =>
+      route.fields.filter((field) => rangeOf(field) !== undefined).map((field) => ({ route, field })),
+    );
+    t.true(numbers.length >= 13, String(numbers.length));
+    for (const { route, field } of numbers) {
+      for (const name of new Set([field.jsonName, field.name])) {
+        for (const value of ["abc", "1e3", "-1", "1.5", "", "%201", "0x1", "Latest", "99999999999999999999"]) {
+          const path = pathOf(route, [`${name}=${value}`]);
+          const { status, text } = await ask(nodes[edge].port, path);
+          t.is(status, 400, `${path}: ${text}`);
+          t.regex(text, new RegExp(`"error":"${name} must be `), path);
+          t.regex(text, /"errorCode":"INVALID_REQUEST"/, path);
+        }
+      }
+    }
+  });
+}
 
 test("has one maximum of offsets", (t) => {
   const offsets = routes.flatMap(({ rpc }) => rpc.input.fields).filter(({ name }) => name === "offset");
