@@ -1,7 +1,7 @@
 /** The JSON parser for input from outside, compared with the one of the runtime. */
 import test from "ava";
 import fc from "fast-check";
-import { JsonNumber, parseJsonText, toPlainJson } from "../../src/base/text/parse-json.js";
+import { describeJsonError, JsonNumber, parseJsonText, toPlainJson } from "../../src/base/text/parse-json.js";
 
 test("parses what JSON.parse parses", (t) => {
   const spaces = fc.constantFrom("", " ", "\n\t\r ");
@@ -73,7 +73,7 @@ test("rejects what JSON.parse rejects", (t) => {
     "\ufeff1",
   ];
   for (const text of [...invalid, "[1,]", "[,1]", '{"a":1,}', "{a:1}", '{"a"}', "[1", "1 2", "\u00a01", '"\\ud83"']) {
-    t.throws(() => parseJsonText(text), { message: "is not JSON" }, text);
+    t.throws(() => parseJsonText(text), { message: /^is not JSON at line [12], column [1-9]: / }, text);
   }
 });
 
@@ -94,16 +94,44 @@ test("rejects two members of one name, however they are written and wherever the
     '{"__proto__":1,"__proto__":2}',
     '{"":1,"":1}',
   ]) {
-    t.throws(() => parseJsonText(text), { message: /^has two members with the name ".*" in one object$/ }, text);
+    t.throws(
+      () => parseJsonText(text),
+      { message: /^has two members with the name ".*" in one object, at line 1, column \d+$/ },
+      text,
+    );
   }
   t.notThrows(() => parseJsonText('[{"q":1},{"q":{"q":1}}]'));
+});
+
+test("names the line, the column and the character of the first mistake", (t) => {
+  for (const [text, message] of [
+    ["", "is not JSON at line 1, column 1: the text ends"],
+    ["{", "is not JSON at line 1, column 2: the text ends"],
+    ['{"a": 1,\n "b": }', 'is not JSON at line 2, column 7: unexpected "}"'],
+    ['{"a": 1\r\n "b": 2}', 'is not JSON at line 2, column 2: unexpected "\\""'],
+    ["[1, 2,]", 'is not JSON at line 1, column 7: unexpected "]"'],
+    ["[tru]", 'is not JSON at line 1, column 2: unexpected "t"'],
+    ['["é𝄞", x]', 'is not JSON at line 1, column 8: unexpected "x"'],
+    ['["𝄞",\u202e]', 'is not JSON at line 1, column 6: unexpected "\\u{202e}"'],
+    ['["open', "is not JSON at line 1, column 7: the text ends"],
+    ['["ab\\q"]', 'is not JSON at line 1, column 5: unexpected "\\\\"'],
+    ['["a\\u12"]', 'is not JSON at line 1, column 4: unexpected "\\\\"'],
+    ['["a long text with a\nbreak"]', 'is not JSON at line 1, column 21: unexpected "\\n"'],
+    ["1 2", 'is not JSON at line 1, column 3: unexpected "2"'],
+    ['{\n"q": 1,\n"q": 2}', 'has two members with the name "q" in one object, at line 3, column 1'],
+  ] as const) {
+    t.throws(() => parseJsonText(text), { message }, text);
+    t.is(describeJsonError(text), message);
+  }
 });
 
 test("rejects text that is nested deeper than the limit", (t) => {
   const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
   t.notThrows(() => parseJsonText(nested(128)));
-  t.throws(() => parseJsonText(nested(129)), { message: "is nested deeper than 128 levels" });
+  t.throws(() => parseJsonText(nested(129)), { message: "is nested deeper than 128 levels, at line 1, column 129" });
   t.throws(() => parseJsonText("[".repeat(1_000_000)), { message: /^is nested deeper/ });
-  t.throws(() => parseJsonText('{"a":'.repeat(3), 2), { message: "is nested deeper than 2 levels" });
+  t.throws(() => parseJsonText('{"a":'.repeat(3), 2), {
+    message: "is nested deeper than 2 levels, at line 1, column 11",
+  });
   t.is(parseJsonText(`"${"[".repeat(200)}"`), "[".repeat(200));
 });

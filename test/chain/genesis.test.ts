@@ -72,7 +72,7 @@ test("a genesis that was changed in the database makes /health report the chain 
 });
 
 const broken: readonly (readonly [string, string | Buffer, RegExp])[] = [
-  ["invalid JSON", "{", /is not JSON\.$/],
+  ["invalid JSON", "{", /is not JSON at line 1, column 2: the text ends\.$/],
   ["an array instead of an object", "[]", /is not usable: .*expected object/],
   ["an invalid timestamp", '{"timestamp": -1}', /is not usable at timestamp: /],
   ["an authority that is not a key", '{"authorities": ["0xAB"]}', /is not usable at authorities\.0: /],

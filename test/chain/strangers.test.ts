@@ -163,7 +163,7 @@ test("the node does not start with an invalid writers file", async (t) => {
   const { dir } = await prepareListed(t);
   const flags = { genesis: "genesis.json", writers: "listed", "writers-file": "writers.json" };
   for (const [text, message] of [
-    ["[", /writers\.json is not JSON\.$/],
+    ["[", /writers\.json is not JSON at line 1, column 2: the text ends\.$/],
     ['["0x12"]', /writers\.json must hold a JSON array of keys, .*; check entry 0\.$/],
     ["{}", /must hold a JSON array of keys/],
   ] as const) {

@@ -151,7 +151,7 @@ test("a failing task is counted and reported, and stops nothing else", async (t)
 
 const lowOrder = `0x${"0".repeat(64)}`;
 for (const [label, content, expected] of [
-  ["no JSON", "[", /json is not JSON\.$/],
+  ["no JSON", "[", /json is not JSON at line 1, column 2: the text ends\.$/],
   ["bytes that are not UTF-8", Buffer.from('[{"url":"https://\xe9:1"}]', "latin1"), /json is not UTF-8 text\.$/],
   ["two URLs of one peer", '[{"url":"https://a:1","url":"https://b:1"}]', /json has two members with the name "url"/],
   ["no array", "{}", /must hold a JSON array of /],

@@ -16,7 +16,10 @@ export interface JsonMembers {
   readonly [name: string]: Json;
 }
 
-/** Error in JSON text. The message is a description that follows the name of the text, such as "is not JSON". */
+/**
+ * Error in JSON text. The message is a description that follows the name of the text, such as "is not JSON at line 3,
+ * column 7: unexpected }". Lines and columns count from 1, columns in characters.
+ */
 export class JsonError extends Error {
   override readonly name = "JsonError";
 }
@@ -37,6 +40,22 @@ export function toPlainJson(json: Json): unknown {
   return isJsonObject(json)
     ? Object.fromEntries(Object.entries(json).map(([name, value]) => [name, toPlainJson(value)]))
     : json;
+}
+
+/**
+ * Returns why a text is not JSON, as the message of a JsonError has it: for texts that `JSON.parse` rejected without a
+ * position.
+ */
+export function describeJsonError(text: string): string {
+  try {
+    parseJsonText(text);
+  } catch (error) {
+    if (error instanceof JsonError) {
+      return error.message;
+    }
+    throw error;
+  }
+  return "is not JSON";
 }
 
 /** Limit on the nesting of lists and objects. A parser that calls itself for each level needs one. */
@@ -72,7 +91,7 @@ class Parser {
   parse(): Json {
     const value = this.#value(0);
     if (this.#next() !== undefined) {
-      throw notJson();
+      throw this.#notJson();
     }
     return value;
   }
@@ -92,7 +111,7 @@ class Parser {
 
   #value(depth: number): Json {
     if (++this.#values > this.maxValues) {
-      throw new JsonError(`has more than ${this.maxValues} values`);
+      throw this.#error(`has more than ${this.maxValues} values`);
     }
     switch (this.#next()) {
       case 0x22: // "
@@ -114,7 +133,7 @@ class Parser {
 
   #enter(depth: number): number {
     if (depth === this.maxDepth) {
-      throw new JsonError(`is nested deeper than ${this.maxDepth} levels`);
+      throw this.#error(`is nested deeper than ${this.maxDepth} levels`);
     }
     this.#at++;
     return depth + 1;
@@ -128,11 +147,12 @@ class Parser {
     }
     do {
       if (this.#next() !== 0x22) {
-        throw notJson();
+        throw this.#notJson();
       }
+      const start = this.#at;
       const name = this.#string();
       if (Object.hasOwn(members, name)) {
-        throw new JsonError(`has two members with the name ${showText(name)} in one object`);
+        throw this.#error(`has two members with the name ${showText(name)} in one object`, start);
       }
       this.#skip(0x3a); // :
       const value = this.#value(depth);
@@ -161,7 +181,7 @@ class Parser {
   #continues(end: number): boolean {
     const code = this.#next();
     if (code !== 0x2c && code !== end) {
-      throw notJson();
+      throw this.#notJson();
     }
     this.#at++;
     return code === 0x2c;
@@ -169,7 +189,7 @@ class Parser {
 
   #skip(code: number): void {
     if (this.#next() !== code) {
-      throw notJson();
+      throw this.#notJson();
     }
     this.#at++;
   }
@@ -187,17 +207,19 @@ class Parser {
         break;
       }
     }
-    this.#at = endOfString(text, start) + 1;
+    const end = endOfString(text, start) + 1;
     try {
-      return JSON.parse(text.slice(start, this.#at)) as string;
+      const string = JSON.parse(text.slice(start, end)) as string;
+      this.#at = end;
+      return string;
     } catch {
-      throw notJson();
+      throw this.#notJson(invalidInString(text, start));
     }
   }
 
   #word<T>(word: string, value: T): T {
     if (!this.text.startsWith(word, this.#at)) {
-      throw notJson();
+      throw this.#notJson();
     }
     this.#at += word.length;
     return value;
@@ -207,17 +229,58 @@ class Parser {
     numberForm.lastIndex = this.#at;
     const text = numberForm.exec(this.text)?.[0];
     if (text === undefined) {
-      throw notJson();
+      throw this.#notJson();
     }
     if (text.length > maxNumberLength) {
-      throw new JsonError(`has a number with more than ${maxNumberLength} characters`);
+      throw this.#error(`has a number with more than ${maxNumberLength} characters`);
     }
     this.#at += text.length;
     const number = Number(text);
     return String(number) === text ? number : new JsonNumber(text);
   }
+
+  /** Creates the error for text that is not JSON, with the first character that is not. */
+  #notJson(at = this.#at): JsonError {
+    const code = this.text.codePointAt(at);
+    const found = code === undefined ? "the text ends" : `unexpected ${showText(String.fromCodePoint(code))}`;
+    return new JsonError(`is not JSON${placeOf(this.text, at)}: ${found}`);
+  }
+
+  #error(description: string, at = this.#at): JsonError {
+    return new JsonError(`${description},${placeOf(this.text, at)}`);
+  }
 }
 
-function notJson(): JsonError {
-  return new JsonError("is not JSON");
+/** Describes a position: ` at line 3, column 7`. Copies no text, since a request may have one long line. */
+function placeOf(text: string, at: number): string {
+  let [line, column] = [1, 1];
+  for (let i = 0; i < at; i++) {
+    const code = text.charCodeAt(i);
+    if (code === 0x0a) {
+      line++;
+      column = 1;
+    } else if ((code & 0xfc00) !== 0xdc00) {
+      // The second half of a surrogate pair is no character of its own.
+      column++;
+    }
+  }
+  return ` at line ${line}, column ${column}`;
+}
+
+/** Returns the position of the first invalid character of a string that starts at `start`; of the end without one. */
+function invalidInString(text: string, start: number): number {
+  for (let i = start + 1; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code < 0x20) {
+      return i;
+    }
+    if (code === 0x5c) {
+      const escape = /^\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/.exec(text.slice(i, i + 6))?.[0];
+      if (escape === undefined) {
+        return i;
+      }
+      i += escape.length - 1;
+    }
+  }
+  return text.length;
 }

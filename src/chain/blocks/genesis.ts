@@ -3,6 +3,7 @@ import { z } from "zod";
 import { isStrongKey } from "../../base/crypto/key-validation.js";
 import { hex32, sha256 } from "../../base/crypto/hash.js";
 import { InputError } from "../../base/errors/start-error.js";
+import { describeJsonError } from "../../base/text/parse-json.js";
 import type { ChainStore } from "./store.js";
 import type { ChainHead } from "./store-types.js";
 
@@ -101,8 +102,8 @@ export function parseGenesis(path: string, text: string): Genesis {
   let json: unknown;
   try {
     json = JSON.parse(text);
-  } catch (error) {
-    throw new InputError(`The genesis file ${path} is not JSON: ${(error as Error).message}.`);
+  } catch {
+    throw new InputError(`The genesis file ${path} ${describeJsonError(text)}.`);
   }
   const parsed = genesisFile.safeParse(json);
   if (!parsed.success) {

@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import type * as Operations from "../../../client/src/operations.js";
 import type { Operation } from "../../../client/src/transaction.js";
 import { InputError } from "../../base/errors/start-error.js";
+import { describeJsonError } from "../../base/text/parse-json.js";
 import { readInput, readTextInput } from "../usage/files.js";
 import { addChangeFlags, type ChangeFlags, collectValues, parseInteger } from "../usage/flags.js";
 import { loadKey } from "./caller.js";
@@ -142,9 +143,11 @@ async function createProgram(
     loadOperations(),
     import("../../../client/src/transaction.js"),
   ]);
+  if (metadata !== undefined) {
+    checkJson("--metadata", metadata);
+  }
   const operation = operations.createProgram({
     ...{ name, salt, data: await readData(flags), access: readAccess(flags) },
-    // The node validates the text.
     ...(metadata !== undefined && { metadata: new operations.JsonText(metadata) }),
   });
   const { publicKey } = await loadKey(flags.key);
@@ -153,7 +156,7 @@ async function createProgram(
   await submitAndReport(flags, operation, { storageAddress }, nonce);
 }
 
-/** Reads the document from its source; undefined if there is none. The node validates JSON. */
+/** Reads the document from its source; undefined if there is none. */
 async function readData({ data, file, binary }: DataFlags): Promise<Operations.JsonText | Uint8Array | undefined> {
   const sources = Object.entries({ data, file, binary }).filter(([, value]) => value !== undefined);
   if (sources.length > 1) {
@@ -168,7 +171,11 @@ async function readData({ data, file, binary }: DataFlags): Promise<Operations.J
     return await readInput(binary, maxDocumentBytes);
   }
   const text = data ?? (file === undefined ? undefined : await readTextInput(file, maxDocumentBytes));
-  return text === undefined ? undefined : new JsonText(text);
+  if (text === undefined) {
+    return undefined;
+  }
+  checkJson(data === undefined ? file! : "--data", text);
+  return new JsonText(text);
 }
 
 function readAccess(flags: AccessFlags): Operations.AccessRule | undefined {
@@ -198,12 +205,15 @@ function readAccess(flags: AccessFlags): Operations.AccessRule | undefined {
   return { mode, allowed, blacklisted, groups: Object.fromEntries(groups) };
 }
 
-function checkValue(value: string): void {
+/** @param subject name of the text in the error, such as "VALUE". */
+function checkJson(subject: string, text: string, hint = ""): void {
   try {
-    JSON.parse(value);
+    JSON.parse(text);
   } catch {
-    throw new InputError(
-      `VALUE must be JSON, not ${value.slice(0, 80)}; put a string in quotes: '"${value.slice(0, 40)}"'`,
-    );
+    throw new InputError(`${subject} ${describeJsonError(text)}${hint}.`);
   }
+}
+
+function checkValue(value: string): void {
+  checkJson("VALUE", value, `; put a string in quotes: '"${value.slice(0, 40)}"'`);
 }

@@ -86,14 +86,18 @@ const refusals: readonly (readonly [title: string, run: () => object, message: R
     () => search([], "q=a&pageSize=1", undefined),
     /^This list has no parameter "pageSize", only limit, offset, pageToken\.$/,
   ],
-  ["a body that is not JSON", () => verify([], "", Buffer.from("{")), /is not JSON/],
+  [
+    "a body that is not JSON",
+    () => verify([], "", Buffer.from("{")),
+    /is not JSON at line 1, column 2: the text ends\.$/,
+  ],
   ["a missing body", () => verify([], "", undefined), /is not JSON/],
   ["a body that is a list", () => verify([], "", Buffer.from("[]")), /must be a JSON object/],
   ["a body that is not UTF-8", () => verify([], "", Buffer.from('{"attestation":"\xe9"}', "latin1")), /is not UTF-8/],
   [
     "a body with two members of one name",
     () => verify([], "", Buffer.from('{"attestation":"a","\\u0061ttestation":"b"}')),
-    /^The request body has two members with the name "attestation" in one object\.$/,
+    /^The request body has two members with the name "attestation" in one object, at line 1, column 20\.$/,
   ],
   ["a wrong type", () => verify([], "", Buffer.from('{"attestation":5}')), /^attestation must be a text, not "5"\.$/],
   [

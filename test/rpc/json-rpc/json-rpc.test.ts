@@ -147,7 +147,10 @@ test("rejects invalid requests with their id if it is valid, alone and in batche
     t.deepEqual(await post(node, text), invalid(null) as never, text);
   }
   t.like(await post(node, "[]"), { error: { code: -32600 } });
-  const parseError = { code: -32700, message: "Parse error: The request body is not JSON." };
+  const parseError = {
+    code: -32700,
+    message: "Parse error: The request body is not JSON at line 1, column 2: the text ends.",
+  };
   t.deepEqual(await post(node, "{"), { jsonrpc: "2.0", id: null, error: parseError } as never);
   const notification = '{"jsonrpc":"2.0","method":"x"}';
   t.like(await ask(node.port, "/", { method: "POST", body: notification }), { status: 204, text: "" });
