@@ -137,37 +137,52 @@ testBrowser.serial(
   },
 );
 
-testBrowser.serial("never sends or stores the private key, and loses it with the page", async (t) => {
-  const { page, context } = await open(t, `/program/${addresses.diary}`);
-  await heading(page, "No program to show").waitFor();
-  const sent: string[] = [];
-  page.on("request", (request) => {
-    sent.push(JSON.stringify([request.url(), request.headers(), request.postData()]));
-  });
-  await page.getByRole("button", { name: "Sign in with a key" }).click();
-  await page.getByLabel(/^Private key/).fill("5a5a");
-  await page.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("alert").filter({ hasText: "64 hex digits" }).waitFor();
-  // Signs in with a key file.
-  const path = join(await temporaryDirectory(t), "identity.key");
-  await writeKey(path, owner);
-  await page.getByLabel(/^Private key/).fill("");
-  await page.getByLabel("Or its file").setInputFiles(path);
-  await page.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
-  await heading(page, "diary").waitFor();
-  t.true(sent.some((text) => text.includes(`ed25519:${owner.publicKey}`)));
-  const pem = (await readFile(path, "utf8")).split("\n")[1]!;
-  t.false(sent.some((text) => text.includes(seed) || text.includes(pem) || text.includes(encodeURIComponent(pem))));
-  t.is(await page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length"), 0);
-  t.deepEqual((await context.storageState()).origins, []);
-  t.is(await page.locator("#key").inputValue(), "");
-  await page.getByRole("button", { name: "Sign out" }).click();
-  await heading(page, "No program to show").waitFor();
-  await signIn(page);
-  await heading(page, "diary").waitFor();
-  await page.reload();
-  await heading(page, "No program to show").waitFor();
-});
+testBrowser.serial(
+  "never sends or stores the private key, and stores signatures until the reader signs out",
+  async (t) => {
+    const { page, context } = await open(t, `/program/${addresses.diary}`);
+    await heading(page, "No program to show").waitFor();
+    const sent: string[] = [];
+    page.on("request", (request) => {
+      sent.push(JSON.stringify([request.url(), request.headers(), request.postData()]));
+    });
+    await page.getByRole("button", { name: "Sign in with a key" }).click();
+    await page.getByLabel(/^Private key/).fill("5a5a");
+    await page.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").filter({ hasText: "64 hex digits" }).waitFor();
+    // Signs in with a key file.
+    const path = join(await temporaryDirectory(t), "identity.key");
+    await writeKey(path, owner);
+    await page.getByLabel(/^Private key/).fill("");
+    await page.getByLabel("Or its file").setInputFiles(path);
+    await page.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
+    await heading(page, "diary").waitFor();
+    t.true(sent.some((text) => text.includes(`ed25519:${owner.publicKey}`)));
+    const pem = (await readFile(path, "utf8")).split("\n")[1]!;
+    t.false(sent.some((text) => text.includes(seed) || text.includes(pem) || text.includes(encodeURIComponent(pem))));
+    t.is(await page.evaluate("sessionStorage.length + document.cookie.length"), 0);
+    // The browser stores headers that the key signed, and not the key.
+    const stored = JSON.stringify((await context.storageState()).origins);
+    t.true(stored.includes(`ed25519:${owner.publicKey}`));
+    t.false([seed, pem].some((secret) => stored.includes(secret)));
+    t.is(await page.locator("#key").inputValue(), "");
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await heading(page, "No program to show").waitFor();
+    await signIn(page);
+    await heading(page, "diary").waitFor();
+    await page.reload();
+    await heading(page, "diary").waitFor();
+    // Signing out on one page signs out on each, and removes what is stored.
+    const other = await context.newPage();
+    await other.goto(page.url());
+    await heading(other, "diary").waitFor();
+    await other.getByRole("button", { name: "Sign out" }).click();
+    await heading(page, "No program to show").waitFor();
+    t.is(await page.evaluate("localStorage.length"), 0);
+    await page.reload();
+    await heading(page, "No program to show").waitFor();
+  },
+);
 
 testBrowser.serial("shows markup in names and documents as text", async (t) => {
   const { page, errors } = await open(t, `/program/${addresses.odd}`);

@@ -134,15 +134,17 @@ testBrowser.serial("a stored key is encrypted, and unlocked with its passphrase 
   t.false(stored.includes(seed));
   t.regex(stored, /PBKDF2-SHA-256.*600000.*AES-256-GCM/);
 
+  // After a reload the reader still reads as the key, and unlocks it again to write.
+  await page.waitForFunction("localStorage.getItem('gatehouse.session') !== null");
   await page.reload();
-  await page.getByRole("button", { name: "Sign in" }).waitFor();
+  await page.getByText("Signed in:").waitFor();
   const item = page.getByRole("region", { name: "Stored keys" }).getByRole("listitem");
   await item.getByLabel("Passphrase").fill("wrong horse battery");
   await item.getByRole("button", { name: "Unlock" }).click();
   await item.getByText("The passphrase is wrong.").waitFor();
   await item.getByLabel("Passphrase").fill(passphrase);
   await item.getByRole("button", { name: "Unlock" }).click();
-  await page.getByText("Signed in:").waitFor();
+  await item.getByText("is unlocked.").waitFor();
   await item.getByRole("button", { name: /^Delete/ }).click();
   await item.getByRole("button", { name: "Delete permanently" }).click();
   t.is(await page.evaluate("localStorage.getItem('gatehouse.keys')"), "[]");

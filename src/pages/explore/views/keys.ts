@@ -42,6 +42,7 @@ export function viewKeys({ node: { session } }: ViewContext): Promise<View> {
 
 function storedKey(session: Session, key: StoredKey): HTMLElement {
   const { publicKey } = key;
+  const isUnlocked = session.signer?.publicKey === publicKey;
   const unlock = passphraseForm({
     label: "Unlock",
     fields: [],
@@ -58,8 +59,8 @@ function storedKey(session: Session, key: StoredKey): HTMLElement {
   const item = h(
     "li",
     {},
-    h("p", {}, ownerLink(publicKey), " ", session.publicKey === publicKey ? "is unlocked. " : "", remove),
-    session.publicKey === publicKey ? undefined : unlock,
+    h("p", {}, ownerLink(publicKey), " ", isUnlocked ? "is unlocked. " : "", remove),
+    isUnlocked ? undefined : unlock,
   );
   return item;
 }

@@ -38,7 +38,7 @@ export async function viewOwner({ node, proofs, signal }: ViewContext, key: stri
     }),
   ]);
   const shownPrograms =
-    node.session.signer === undefined ? "Public ones. Sign in to see more." : "Those that your key may read.";
+    node.session.publicKey === undefined ? "Public ones. Sign in to see more." : "Those that your key may read.";
   const isYou = node.session.publicKey === address;
   const { button, result } = createVerifier(proofs, {
     label: "Verify the nonce",
