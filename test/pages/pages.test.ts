@@ -1,4 +1,4 @@
-/** Tests how /status, /docs and /explore are served, and /status and /docs in a browser. */
+/** Tests how /status, /docs and /explore are served, and /status in a browser. */
 import test, { type ExecutionContext } from "ava";
 import { syncBuiltinESMExports } from "node:module";
 import { setImmediate } from "node:timers/promises";
@@ -8,7 +8,7 @@ import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { createPageServer } from "../../src/rpc/http/pages.js";
 import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
 import type { HealthBody } from "../helpers/process/health-shape.js";
-import { twoVariants, allVariants, getRaw, inspect, phone, threeVariants } from "../helpers/process/pages.js";
+import { twoVariants, allVariants, getRaw, inspect, phone } from "../helpers/process/pages.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
 import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown } from "../helpers/nodes/teardown.js";
@@ -334,101 +334,6 @@ testBrowser.serial("the status page works by keyboard", async (t) => {
   t.is(await page.evaluate("document.activeElement.textContent"), "Skip to content");
   await page.keyboard.press("Enter");
   t.is(await page.evaluate("document.activeElement.id"), "main");
-});
-
-testBrowser.serial("the API page lists all operations by summary and path, and sends requests", async (t) => {
-  t.timeout(300_000, "axe checks each element in each variant of the page");
-  const { page, go, errors, requests } = await open(t, "/docs");
-  await go();
-  const { paths } = await askJson<{
-    paths: Record<string, Record<string, { summary: string; responses: { 200: { content: object } } }>>;
-  }>(node.port, "/openapi.json");
-  const streams = Object.values(paths)
-    .flatMap((operations) => Object.values(operations))
-    .filter(({ responses }) => !("application/json" in responses[200].content));
-  const listed = Object.entries(paths).flatMap(([path, operations]) =>
-    Object.entries(operations).map(([method, { summary }]) => `${summary} ${method.toUpperCase()} ${path}`),
-  );
-  const heads = await page.getByRole("heading", { level: 3 }).allTextContents();
-  t.deepEqual(heads.map((text) => text.replace(/\s+/g, " ").trim()).sort(), listed.sort());
-  t.is(await page.getByRole("heading", { level: 1 }).count(), 1);
-  t.is(await page.getByRole("textbox").filter({ visible: true }).count(), 0);
-
-  // The search finds operations whose text contains all words.
-  await page.getByRole("searchbox", { name: "Search" }).fill("programs /storage-program/owner");
-  await page.getByText(`1 of ${listed.length} operations`).waitFor();
-  t.deepEqual(await page.locator(".operation:visible h3 .summary").allTextContents(), [
-    "Returns the programs of an owner",
-  ]);
-  t.deepEqual(await page.locator(".area:visible h2").allTextContents(), ["storage"]);
-  await page.getByRole("searchbox").fill("wombat");
-  await page.getByText(`0 of ${listed.length} operations`).waitFor();
-
-  // A link opens the operation that it names, even if the search hides it.
-  await page.evaluate("location.hash = 'storage.getField'");
-  await page
-    .getByLabel(/^storageAddress in the path, string, required/)
-    .filter({ visible: true })
-    .waitFor();
-  await page
-    .getByLabel(/^storageAddress in/)
-    .filter({ visible: true })
-    .fill("stor/1");
-  await page
-    .getByLabel(/^field in/)
-    .filter({ visible: true })
-    .fill("a b");
-  const response = page.waitForResponse(`${node.rpcUrl}/storage-program/stor%2F1/field/a%20b`);
-  await page.getByRole("button", { name: "Try: Returns the value of a top-level field" }).click();
-  t.is((await response).status(), 400);
-  await page.getByRole("region", { name: "Response: Returns the value of a top-level field" }).waitFor();
-  await page.getByText(/^400 .*after \d+ ms$/).waitFor();
-
-  // Opens all details, since axe does not check hidden elements.
-  await page.getByRole("searchbox").fill("");
-  await page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true");
-  // Streaming operations have no form.
-  t.is(await page.locator(".operation form:visible").count(), listed.length - streams.length);
-  t.is(await page.locator("details:not([open])").count(), 0);
-  t.true((await page.locator("pre:visible").count()) > listed.length);
-  await inspect(t, page, "docs", threeVariants);
-  t.true(
-    requests.every((url) => url.startsWith(node.rpcUrl) || url.startsWith("data:")),
-    requests.join(),
-  );
-  t.deepEqual(
-    errors.filter((text) => !text.includes("status of 400")),
-    [],
-  );
-});
-
-testBrowser.serial(
-  "requests from the API page have the signature headers and the non-empty query parameters",
-  async (t) => {
-    const { page, go } = await open(t, "/docs");
-    await go();
-    await page.getByText("Caller identity").click();
-    await page.getByLabel("signature").fill("0x00");
-    await page.getByRole("link", { name: "storage" }).click();
-    await page.getByText("Returns the programs with a matching name", { exact: true }).click();
-    await page.locator("[id='storage.searchPrograms-q']").fill("a&b");
-    const request = page.waitForRequest(`${node.rpcUrl}/storage-program/search?q=a%26b`);
-    await page.getByRole("button", { name: "Try: Returns the programs with a matching name" }).click();
-    t.is((await request).headers()["signature"], "0x00");
-    await page
-      .getByText(/INVALID_SIGNATURE/)
-      .filter({ visible: true })
-      .first()
-      .waitFor();
-  },
-);
-
-testBrowser.serial("the API page shows all operations without JavaScript", async (t) => {
-  const { page, go } = await open(t, "/docs", { javaScriptEnabled: false });
-  await go();
-  await page.getByText("Returns the complete health snapshot", { exact: true }).click();
-  await page.getByText("Subsystems by name: chain, rpc").filter({ visible: true }).first().waitFor();
-  t.true(await page.locator("main noscript p").isVisible());
 });
 
 testBrowser.serial("the status page marks its values as stale if the node does not respond", async (t) => {

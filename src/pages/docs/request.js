@@ -26,3 +26,27 @@ export function createRequest({ method, path, rpc }, base, values, headers) {
     headers: { ...headers, ...(body !== undefined && { "Content-Type": "application/json" }) },
   };
 }
+
+/**
+ * Returns the same call by gRPC: its URL, and its message as JSON text.
+ *
+ * @param values as of {@link createRequest}; `type` is the type of the value.
+ */
+export function createGrpcCall(name, base, values) {
+  const members = values
+    .filter(({ value, in: place }) => value !== "" && place !== "body")
+    .map(({ name: member, value, type }) => `${JSON.stringify(member)}: ${jsonOf(value, type)}`);
+  const body = values.find((one) => one.in === "body")?.value;
+  return { url: `${base}/${name}`, message: body ?? (members.length === 0 ? "{}" : `{${members.join(", ")}}`) };
+}
+
+/** Returns the JSON text of a value. Digits are kept as they are, since JavaScript would lose some. */
+function jsonOf(value, type) {
+  if (type === "list") {
+    return `[${JSON.stringify(value)}]`;
+  }
+  const isLiteral = /integer|number/.test(type)
+    ? /^(0|[1-9]\d*)$/.test(value)
+    : type === "boolean" && /^(true|false)$/.test(value);
+  return isLiteral ? value : JSON.stringify(value);
+}

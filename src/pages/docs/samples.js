@@ -1,6 +1,6 @@
 /**
- * Code samples of /docs: programs that send the request of a form. Each language uses its standard library only. Texts
- * from the form become literals, so that a sample never executes them.
+ * Code samples of /docs: programs that send the request of a form, and print the response. They use the standard library
+ * of their language, or one command. Texts from the form become literals, so that a sample never executes them.
  */
 
 /** Returns a literal of JavaScript, Python and Go, since the escapes of JSON are valid in all three. */
@@ -9,66 +9,110 @@ const literal = (text) => JSON.stringify(text);
 /** Returns a literal of a shell. */
 const shellLiteral = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Functions by language that return a program for a request: method, absolute URL, headers and body text. */
+const shellHeaders = (headers) =>
+  Object.entries(headers).map(([name, value]) => `-H ${shellLiteral(`${name}: ${value}`)}`);
+
+/** Joins the lines of an object or a call, each with a trailing comma. */
+const members = (lines) => lines.map((line) => `  ${line},`);
+
+/**
+ * Functions by language that return a program for a request: method, absolute URL, headers, body text, and whether the
+ * response is a stream. `grpc` has the URL and the JSON message of the same call by gRPC.
+ */
 export const samples = {
-  curl: ({ method, url, headers, body }) =>
+  curl: ({ url, headers, body, isStream }) =>
     [
-      `curl -X ${method} ${shellLiteral(url)}`,
-      ...Object.entries(headers).map(([name, value]) => `-H ${shellLiteral(`${name}: ${value}`)}`),
+      `curl ${isStream ? "-N " : ""}${shellLiteral(url)}`,
+      ...shellHeaders(headers),
       ...(body === undefined ? [] : [`--data-raw ${shellLiteral(body)}`]),
     ].join(" \\\n  "),
 
-  JavaScript: ({ method, url, headers, body }) =>
-    [
-      `const response = await fetch(${literal(url)}, {`,
-      `  method: ${literal(method)},`,
-      `  headers: {`,
-      ...Object.entries(headers).map(([name, value]) => `    ${literal(name)}: ${literal(value)},`),
-      `  },`,
-      ...(body === undefined ? [] : [`  body: ${literal(body)},`]),
-      `});`,
-      `console.log(response.status, await response.text());`,
-    ].join("\n"),
+  JavaScript: ({ method, url, headers, body, isStream }) => {
+    const options = [
+      ...(body === undefined ? [] : [`method: ${literal(method)}`]),
+      ...(Object.keys(headers).length === 0
+        ? []
+        : [
+            `headers: {\n${Object.entries(headers)
+              .map(([name, value]) => `    ${literal(name)}: ${literal(value)},\n`)
+              .join("")}  }`,
+          ]),
+      ...(body === undefined ? [] : [`body: ${literal(body)}`]),
+    ];
+    return [
+      ...(options.length === 0
+        ? [`const response = await fetch(${literal(url)});`]
+        : [`const response = await fetch(${literal(url)}, {`, ...members(options), `});`]),
+      ...(isStream
+        ? [
+            `for await (const text of response.body.pipeThrough(new TextDecoderStream())) {`,
+            `  console.log(text);`,
+            `}`,
+          ]
+        : [`console.log(await response.text());`]),
+    ].join("\n");
+  },
 
-  Python: ({ method, url, headers, body }) =>
-    [
-      `from urllib.error import HTTPError`,
-      `from urllib.request import Request, urlopen`,
+  Python: ({ url, headers, body, isStream }) => {
+    const lines = [
+      ...(body === undefined ? [] : [`data=${literal(body)}.encode()`]),
+      ...(Object.keys(headers).length === 0
+        ? []
+        : [
+            `headers={\n${Object.entries(headers)
+              .map(([name, value]) => `        ${literal(name)}: ${literal(value)},\n`)
+              .join("")}    }`,
+          ]),
+    ];
+    const isPlain = lines.length === 0;
+    return [
+      `from urllib.request import ${isPlain ? "urlopen" : "Request, urlopen"}`,
       ``,
-      `request = Request(${literal(url)}, method=${literal(method)})`,
-      ...Object.entries(headers).map(([name, value]) => `request.add_header(${literal(name)}, ${literal(value)})`),
-      ...(body === undefined ? [] : [`request.data = ${literal(body)}.encode()`]),
-      `try:`,
-      `    response = urlopen(request)`,
-      `except HTTPError as error:`,
-      `    response = error`,
-      `print(response.status, response.read().decode())`,
-    ].join("\n"),
+      ...(isPlain ? [] : [`request = Request(`, ...[literal(url), ...lines].map((line) => `    ${line},`), `)`]),
+      `with urlopen(${isPlain ? literal(url) : "request"}) as response:`,
+      ...(isStream
+        ? [`    for line in response:`, `        print(line.decode(), end="")`]
+        : [`    print(response.read().decode())`]),
+    ].join("\n");
+  },
 
-  Go: ({ method, url, headers, body = "" }) =>
-    [
+  Go: ({ method, url, headers, body }) => {
+    const isPlain = body === undefined && Object.keys(headers).length === 0;
+    const reader = body === undefined ? "nil" : `strings.NewReader(${literal(body)})`;
+    const check = [`\tif err != nil {`, `\t\tpanic(err)`, `\t}`];
+    return [
       `package main`,
       ``,
       `import (`,
-      ...["fmt", "io", "log", "net/http", "strings"].map((name) => `\t"${name}"`),
+      ...["io", "net/http", "os", ...(body === undefined ? [] : ["strings"])].map((name) => `\t"${name}"`),
       `)`,
       ``,
       `func main() {`,
-      `\trequest, err := http.NewRequest(${literal(method)}, ${literal(url)}, strings.NewReader(${literal(body)}))`,
-      `\tif err != nil {`,
-      `\t\tlog.Fatal(err)`,
-      `\t}`,
-      ...Object.entries(headers).map(([name, value]) => `\trequest.Header.Set(${literal(name)}, ${literal(value)})`),
-      `\tresponse, err := http.DefaultClient.Do(request)`,
-      `\tif err != nil {`,
-      `\t\tlog.Fatal(err)`,
-      `\t}`,
+      ...(isPlain
+        ? [`\tresponse, err := http.Get(${literal(url)})`]
+        : [
+            `\trequest, err := http.NewRequest(${literal(method)}, ${literal(url)}, ${reader})`,
+            ...check,
+            ...Object.entries(headers).map(
+              ([name, value]) => `\trequest.Header.Set(${literal(name)}, ${literal(value)})`,
+            ),
+            `\tresponse, err := http.DefaultClient.Do(request)`,
+          ]),
+      ...check,
       `\tdefer response.Body.Close()`,
-      `\ttext, err := io.ReadAll(response.Body)`,
-      `\tif err != nil {`,
-      `\t\tlog.Fatal(err)`,
-      `\t}`,
-      `\tfmt.Println(response.StatusCode, string(text))`,
+      `\tio.Copy(os.Stdout, response.Body)`,
       `}`,
-    ].join("\n"),
+    ].join("\n");
+  },
+
+  gRPC: ({ headers, grpc: { url, message } }) =>
+    [
+      `buf curl --protocol grpc${url.startsWith("http:") ? " --http2-prior-knowledge" : ""}`,
+      ...shellHeaders(Object.fromEntries(Object.entries(headers).filter(([name]) => name !== "Content-Type"))),
+      ...(message === "{}" ? [] : [`-d ${shellLiteral(message)}`]),
+      shellLiteral(url),
+    ].join(" \\\n  "),
 };
+
+/** Languages by sample, for the colors. */
+export const languages = { curl: "shell", gRPC: "shell" };

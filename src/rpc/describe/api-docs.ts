@@ -1,6 +1,7 @@
 /** Documentation of the plain HTTP routes, for machines and for people. */
 import { createPage } from "../http/html-pages.js";
 import type { Pages } from "../http/pages.js";
+import { areaOf } from "../json-rpc/named-methods.js";
 import type { ServedService } from "../service.js";
 import { type OpenApiDocument, renderDocs } from "./docs-page.js";
 import { describeOpenApi, type DocumentInfo } from "./openapi.js";
@@ -15,7 +16,18 @@ export function createApiDocs(services: readonly ServedService[], info: Document
       html: "docs.html",
       styles: ["docs.css"],
       scripts: ["docs.js"],
-      body: () => renderDocs(JSON.parse(describe()) as OpenApiDocument),
+      body: () => renderDocs(JSON.parse(describe()) as OpenApiDocument, nameRpcs(services)),
     }),
   };
+}
+
+/** Returns the names of the rpcs in gRPC by operation id. */
+function nameRpcs(services: readonly ServedService[]): ReadonlyMap<string, string> {
+  return new Map(
+    services.flatMap(({ desc, methods }) =>
+      methods.map(
+        ({ desc: { localName, name } }) => [`${areaOf(desc)}.${localName}`, `${desc.typeName}/${name}`] as const,
+      ),
+    ),
+  );
 }

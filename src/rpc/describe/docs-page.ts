@@ -1,6 +1,6 @@
 /**
- * API documentation for people: the OpenAPI document as plain HTML with headings, tables and labels. Reading needs no
- * script; searching and trying do (src/pages/docs/main.js).
+ * API documentation for people: the OpenAPI document as plain HTML with headings, lists and labels. Reading needs no
+ * script; searching, code samples and sending do (src/pages/docs/main.js).
  */
 import { type FieldLine, listFields, typeOf } from "./fields.js";
 import { type Html, html, paragraphs } from "./html.js";
@@ -24,6 +24,8 @@ export interface Operation {
   readonly description?: string;
   readonly parameters: readonly Parameter[];
   readonly requestBody?: Body;
+  /** Alternatives for authentication; missing if the operation ignores the identity of the caller. */
+  readonly security?: readonly object[];
   readonly responses: Readonly<Record<string, Response | { readonly $ref: string }>>;
 }
 
@@ -45,6 +47,8 @@ export interface Media {
   /** Schema of each message of a stream. */
   readonly "x-item-schema"?: JsonSchema;
   readonly examples?: { readonly example: { readonly value: unknown } };
+  /** Example of an error. */
+  readonly example?: unknown;
 }
 
 type Response = Body & { readonly description: string };
@@ -55,73 +59,123 @@ interface RoutedOperation {
   readonly operation: Operation;
 }
 
-export function renderDocs(document: OpenApiDocument): string {
+/**
+ * Renders the content of the page.
+ *
+ * @param grpcNames names of the rpcs in gRPC, such as `gatehouse.info.v1.InfoService/GetInfo`, by operation id.
+ */
+export function renderDocs(document: OpenApiDocument, grpcNames: ReadonlyMap<string, string>): string {
   const { info, tags, paths, components } = document;
   const routed = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
-  return html`<main id="main" tabindex="-1">
-    <h1>${info.title} ${info.version}: API reference</h1>
-    <p>${info.description} <a href="openapi.json">openapi.json</a> describes it for programs.</p>
-    <div class="bar">
-      <search>
-        <label for="search">Search</label>
+  const areas = tags.map(({ name, description = "" }) => ({
+    ...{ name, description },
+    operations: routed.filter(({ operation }) => operation.tags[0] === name),
+  }));
+  return html`<div class="docs">
+    <nav class="side" aria-label="Operations">
+      <details id="contents" open>
+        <summary>Operations</summary>
+        <label class="unseen" for="search">Search the operations</label>
         <input
           type="search"
           id="search"
           autocomplete="off"
           spellcheck="false"
-          placeholder="path, name, field, reason"
+          placeholder="Path, field, reason, name"
         />
-        <span id="found" class="dim" role="status"></span>
-      </search>
-      <nav aria-label="Areas">${tags.map(({ name }) => html`<a href="#area-${name}">${name}</a> `)}</nav>
-    </div>
-    <noscript><p>Search, code samples and Try require JavaScript.</p></noscript>
-    ${renderCaller(components.securitySchemes)}
-    ${tags.map(
-      ({ name, description = "" }) =>
-        html`<section class="area" aria-labelledby="area-${name}">
-          <h2 id="area-${name}">${name}</h2>
-          ${paragraphs(description)}
-          ${routed
-            .filter(({ operation }) => operation.tags[0] === name)
-            .map((routedOperation) => renderOperation(routedOperation, components))}
-        </section> `,
-    )}
-  </main>`.text;
+        <p id="found" class="dim" role="status"></p>
+        ${areas.map(
+          ({ name, operations }) =>
+            html`<div class="area-links">
+              <a class="area-link" href="#area-${name}">${name}</a>
+              <ul>
+                ${operations.map(
+                  ({ method, path, operation }) =>
+                    html`<li>
+                      <a href="#${operation.operationId}" title="${operation.summary}">${renderRoute(method, path)}</a>
+                    </li>`,
+                )}
+              </ul>
+            </div>`,
+        )}
+      </details>
+    </nav>
+    <main id="main" tabindex="-1">
+      <h1>API reference</h1>
+      <p>
+        ${info.title} ${info.version}. ${info.description} <a href="openapi.json">openapi.json</a> describes it for
+        programs.
+      </p>
+      <noscript><p>Search, code samples and Send require JavaScript.</p></noscript>
+      ${renderCaller(components.securitySchemes)}
+      ${areas.map(
+        ({ name, description, operations }) =>
+          html`<section class="area" aria-labelledby="area-${name}">
+            <h2 id="area-${name}">${name}</h2>
+            ${paragraphs(description)}
+            ${operations.map((routedOperation) =>
+              renderOperation(routedOperation, components, grpcNames.get(routedOperation.operation.operationId)),
+            )}
+          </section> `,
+      )}
+    </main>
+  </div>`.text;
 }
 
-/** Renders the form for the identity headers, with which users can try operations as a caller. */
+function renderRoute(method: string, path: string): Html {
+  return html`<span class="method ${method.toLowerCase()}">${method}</span> <code>${breakable(path)}</code>`;
+}
+
+/** Renders the identity with which the page sends requests. */
 function renderCaller(schemes: OpenApiDocument["components"]["securitySchemes"]): Html {
-  return html`<details id="caller">
-    <summary><h2>Caller identity</h2></summary>
-    <p>
-      Requests are anonymous while these fields are empty. To read programs that are not public, enter the headers that
-      <code>gatehouse identity headers</code> prints. Each request of this page then sends them.
-    </p>
-    ${Object.entries(schemes).map(
-      ([, { name, description }]) =>
-        html`<div class="parameter">
-          <label for="caller-${name}"><code>${name}</code></label>
-          <input
-            id="caller-${name}"
-            name="${name}"
-            autocomplete="off"
-            spellcheck="false"
-            aria-describedby="caller-${name}-is"
-          />
-          <p id="caller-${name}-is" class="dim">${description}</p>
-        </div>`,
-    )}
-  </details>`;
+  return html`<section id="caller" aria-labelledby="caller-h">
+    <h2 id="caller-h">Caller identity</h2>
+    <div class="columns">
+      <div>
+        <p>
+          Most operations work without an identity. To read programs that are not public,
+          <a href="explore#/">sign in</a> once for all pages of this node, or paste the line that the command prints.
+          The line is valid for five minutes.
+        </p>
+        <p id="who-calls" role="status">Requests of this page are anonymous.</p>
+        <details class="fields">
+          <summary>The four headers</summary>
+          <ul>
+            ${Object.values(schemes).map(
+              ({ name, description }) =>
+                html`<li>
+                  <code>${name}</code>
+                  <p>${description}</p>
+                </li>`,
+            )}
+          </ul>
+        </details>
+      </div>
+      <div>
+        <pre tabindex="0" role="region" aria-label="Command" data-language="shell">
+gatehouse identity headers --key alice.key</pre>
+        <label for="line">Line that the command prints</label>
+        <input
+          id="line"
+          autocomplete="off"
+          spellcheck="false"
+          placeholder="-H 'identity: ed25519:0x…' -H 'timestamp: …' …"
+          aria-describedby="line-is"
+        />
+        <p id="line-is" role="status"></p>
+      </div>
+    </div>
+  </section>`;
 }
 
 function renderOperation(
   { method, path, operation }: RoutedOperation,
   { schemas, responses }: OpenApiDocument["components"],
+  grpcName = "",
 ): Html {
-  const { operationId: id, summary, description = "", requestBody } = operation;
+  const { operationId: id, summary, description = "", parameters, requestBody, security } = operation;
   const all = Object.entries(operation.responses).map(([status, response]) => ({
     status,
     response: "$ref" in response ? responses[response.$ref.split("/").at(-1)!]! : response,
@@ -129,36 +183,60 @@ function renderOperation(
   const [successes, failures] = [true, false].map((isResponse) =>
     all.filter(({ status, response }) => !bodilessStatuses.has(status) && isResponse === isSuccess(status, response)),
   ) as [typeof all, typeof all];
-  return html`<details class="operation" id="${id}">
-    <summary>
-      <h3>
-        <span class="summary">${summary}</span>
-        <code><span class="method">${method}</span> ${breakable(path)}</code>
-      </h3>
-    </summary>
-    ${paragraphs(description)}
-    <p class="dim">JSON-RPC method: <code>${id}</code></p>
-    ${renderForm({ method, path, operation }, schemas)}
-    ${requestBody !== undefined && renderBody("Body", id, requestBody, schemas)}
-    ${successes.map(({ status, response }) => [
-      renderBody(`Response ${status}`, id, response, schemas, response.description),
-    ])}
-    ${all
-      .filter(({ status }) => status === "304")
-      .map(
-        ({ status, response }) =>
-          html`<h4>Response ${status}</h4>
-            ${paragraphs(response.description)}`,
-      )}
-    <h4>Errors</h4>
-    <dl>
-      ${failures.map(
-        ({ status, response }) =>
-          html`<dt>${status}</dt>
-            <dd>${paragraphs(response.description)}</dd>`,
-      )}
-    </dl>
-  </details> `;
+  const isStream = !("application/json" in successes[0]!.response.content);
+  return html`<section class="operation" id="${id}" aria-labelledby="${id}-h">
+    <h3 id="${id}-h"><a href="#${id}">${renderRoute(method, path)}</a></h3>
+    <form
+      class="columns"
+      data-method="${method}"
+      data-path="${path}"
+      data-rpc="${id}"
+      data-grpc="${grpcName}"
+      ${isStream && html`data-stream="true"`}
+      ${security !== undefined && html`data-identity="true"`}
+    >
+      <div class="text">
+        <p class="summary">${summary}.</p>
+        ${paragraphs(description.slice(summary.length + 1).trim())}
+        <p class="dim">JSON-RPC method: <code>${id}</code></p>
+        ${parameters.length > 0 && html`<h4>Parameters</h4>`}
+        ${parameters.map((parameter) => renderParameter(`${id}-${parameter.name}`, parameter, schemas))}
+        ${requestBody !== undefined && renderRequestBody(id, requestBody, schemas)}
+        ${successes.map(({ status, response }) => renderFields(`Response ${status}`, id, response, schemas))}
+        ${all
+          .filter(({ status }) => status === "304")
+          .map(
+            ({ status, response }) =>
+              html`<details class="fields">
+                <summary>Response ${status}</summary>
+                ${paragraphs(response.description)}
+              </details>`,
+          )}
+        <details class="errors">
+          <summary>Errors <span class="dim">${failures.map(({ status }) => status).join(", ")}</span></summary>
+          <dl>
+            ${failures.map(
+              ({ status, response }) =>
+                html`<dt>${status}</dt>
+                  <dd>${paragraphs(response.description)} ${renderExample(`Error ${status} of ${id}`, response)}</dd>`,
+            )}
+          </dl>
+        </details>
+      </div>
+      <div class="panel">
+        <div class="sample" hidden></div>
+        ${
+          isStream
+            ? html`<p class="dim">The response is a stream without end. Run a sample to see it.</p>`
+            : html`<p class="send" hidden><button aria-label="Send: ${method} ${path}">Send</button></p>`
+        }
+        <div class="response" role="status"></div>
+        ${successes.map(({ status, response }) =>
+          renderExample(`Example of a response ${status}`, response, `Example of a response ${status}: ${id}`),
+        )}
+      </div>
+    </form>
+  </section> `;
 }
 
 /** Statuses that are not errors and have no body to describe. */
@@ -169,90 +247,81 @@ function isSuccess(status: string, { description }: Response): boolean {
   return status.startsWith("2") || description.startsWith("Done; ");
 }
 
-/** Renders the form to try an operation, with an input for each part of the request. */
-function renderForm({ method, path, operation }: RoutedOperation, schemas: Schemas): Html {
-  const { operationId: id, summary, parameters, requestBody, responses } = operation;
-  if (isStream(responses["200"])) {
-    return html`<p>The response is a stream without end: use <code>curl -N</code>.</p>`;
-  }
-  return html`<form data-method="${method}" data-path="${path}" data-rpc="${id}" aria-label="${summary}">
-    ${parameters.length > 0 && html`<h4>Parameters</h4>`}
-    ${parameters.map((parameter) => renderParameter(`${id}-${parameter.name}`, parameter, schemas))}
-    ${
-      requestBody !== undefined &&
-      html`<div class="parameter">
-        <label for="${id}-body">Body, JSON</label>
-        <textarea id="${id}-body" name="body" data-in="body" rows="6" spellcheck="false"></textarea>
-      </div>`
-    }
-    <button aria-label="Try: ${summary}">Try</button>
-    <div class="response" role="status"></div>
-  </form>`;
-}
-
-function isStream(response: Operation["responses"][string] | undefined): boolean {
-  return response !== undefined && "content" in response && !("application/json" in response.content);
-}
-
 function renderParameter(id: string, parameter: Parameter, schemas: Schemas): Html {
   const { name, required = false, description = "", schema, example } = parameter;
-  const location = `in the ${parameter.in}, ${typeOf(schema, schemas)}${required ? ", required" : ""}`;
+  const type = typeOf(schema, schemas);
+  const shown = example === undefined ? undefined : typeof example === "string" ? example : JSON.stringify(example);
   return html`<div class="parameter">
-    <label for="${id}"><code>${name}</code> <span class="dim">${location}</span></label>
+    <label for="${id}"
+      ><code>${name}</code>
+      <span class="dim">in the ${parameter.in}, ${type}</span>
+      ${required && html`<span class="required">required</span>`}</label
+    >
+    <div id="${id}-is" class="dim">${paragraphs(description)}</div>
     <input
       id="${id}"
       name="${name}"
       data-in="${parameter.in}"
+      data-type="${schema["type"] === "array" ? "list" : type}"
       autocomplete="off"
       spellcheck="false"
       aria-describedby="${id}-is"
+      ${shown !== undefined && typeof example !== "object" && name !== "pageToken" && html`data-example="${shown}"`}
       ${required && html`required`}
     />
-    <div id="${id}-is" class="dim">
-      ${paragraphs(description)}
-      ${example !== undefined && html`<p>Example: <code>${typeof example === "string" ? example : JSON.stringify(example)}</code></p>`}
-    </div>
+    <p class="origin dim"></p>
   </div>`;
 }
 
 type Schemas = Readonly<Record<string, JsonSchema>>;
 
-/** Renders the fields and an example of a request or response body. */
-function renderBody(title: string, id: string, { content }: Body, schemas: Schemas, description = ""): Html {
+/** Renders the fields of a request body, and the text area for its JSON. */
+function renderRequestBody(id: string, body: Body, schemas: Schemas): Html {
+  const [media] = Object.values(body.content);
+  return html`<h4>Body</h4>
+    <div class="parameter">
+      <label for="${id}-body">Body, JSON</label>
+      <textarea id="${id}-body" name="body" data-in="body" rows="8" spellcheck="false">
+${media!.examples && JSON.stringify(media!.examples.example.value, null, 2)}</textarea>
+      <p class="origin dim">Documented example, which is not of this node.</p>
+    </div>
+    ${renderFields("Fields of the body", id, { ...body, description: "" }, schemas)}`;
+}
+
+/** Renders the fields of a request or response body. */
+function renderFields(title: string, id: string, { content, description }: Response, schemas: Schemas): Html {
   const types = Object.keys(content);
-  const { schema, "x-item-schema": item, examples } = content[types[0]!]!;
-  const heading = `${id}-${title.toLowerCase().replace(" ", "-")}-fields`;
-  return html`<h4 id="${heading}">${title}</h4>
+  const { schema, "x-item-schema": item } = content[types[0]!]!;
+  return html`<details class="fields">
+    <summary>${title}</summary>
     ${paragraphs(description)}
     ${item !== undefined && html`<p>A stream, as ${types.join(" or ")}. Each message is:</p>`}
-    <table role="table" aria-labelledby="${heading}">
-      <thead role="rowgroup">
-        <tr role="row">
-          <th role="columnheader" scope="col">Field</th>
-          <th role="columnheader" scope="col">Type</th>
-          <th role="columnheader" scope="col">Description</th>
-        </tr>
-      </thead>
-      <tbody role="rowgroup">
-        ${listFields(item ?? schema, schemas).map(renderField)}
-      </tbody>
-    </table>
-    ${
-      examples !== undefined &&
-      html`<details class="example">
-        <summary>Example</summary>
-        <pre tabindex="0" role="region" aria-label="Example: ${title} of ${id}">
-${JSON.stringify(examples.example.value, null, 2)}</pre>
-      </details>`
-    }`;
+    <ul aria-label="${title}: ${id}">
+      ${listFields(item ?? schema, schemas).map(renderField)}
+    </ul>
+  </details>`;
 }
 
 function renderField({ path, type, isRequired, description }: FieldLine): Html {
-  return html`<tr role="row">
-    <td role="cell"><code>${path === "" ? "entire value" : breakable(path)}</code></td>
-    <td role="cell" class="dim">${type}${!isRequired && ", may be missing"}</td>
-    <td role="cell">${description}</td>
-  </tr>`;
+  return html`<li>
+    <code>${path === "" ? "entire value" : breakable(path)}</code>
+    <span class="dim">${type}${!isRequired && ", may be missing"}</span>
+    ${description !== "" && html`<p>${description}</p>`}
+  </li>`;
+}
+
+/** Renders the example of a response, if there is one. */
+function renderExample(title: string, { content }: Body, label = title): Html | false {
+  const [media] = Object.values(content);
+  const example = media?.examples === undefined ? media?.example : media.examples.example.value;
+  return (
+    example !== undefined &&
+    html`<div class="example">
+      <p class="caption">${title}</p>
+      <pre tabindex="0" role="region" aria-label="${label}" data-language="json">
+${JSON.stringify(example, null, 2)}</pre>
+    </div>`
+  );
 }
 
 /** Returns a path that may wrap after each of its segments. */
