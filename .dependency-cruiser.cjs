@@ -69,7 +69,9 @@ const client = [
   },
   {
     from: { path: "^client/src/" },
-    to: { path: "^src/base/(crypto/parse-hash|latest-block|text/(integers|parse-json|show-text))\\.ts$" },
+    to: {
+      path: "^src/base/(crypto/parse-hash|errors/certificate-error|latest-block|text/(integers|parse-json|show-text))\\.ts$",
+    },
   },
   { from: { path: "^client/src/" }, to: { path: "^src/chain/blocks/block-rejections\\.ts$" } },
   {

@@ -1,6 +1,7 @@
 /** Connect transport over fetch, for browsers and Node.js. */
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
+import { describeCertificateError } from "../../src/base/errors/certificate-error.js";
 import { maxBytesFrom } from "./response-limits.js";
 
 /**
@@ -29,7 +30,9 @@ export function connectOverFetch(baseUrl: string, headers: Readonly<Record<strin
         return withLimits(response, { signal, maxBytes: isStream ? Infinity : maxBytesFrom(urlOf(input)) });
       } catch (cause) {
         signal?.throwIfAborted();
-        throw new ConnectError(`No response from ${baseUrl}.`, Code.Unavailable, undefined, undefined, cause);
+        const rejected = describeCertificateError(baseUrl, cause, "NODE_EXTRA_CA_CERTS=FILE");
+        const message = rejected ?? `No response from ${baseUrl}.`;
+        throw new ConnectError(message, Code.Unavailable, undefined, undefined, cause);
       }
     },
   });

@@ -12,6 +12,7 @@ import { optionsByKey } from "../config/options.js";
 import { pathInDataDir, writeDataDirFile } from "../config/data-dir-files.js";
 import { requestOk } from "./calls/request-node.js";
 import { ExitError } from "./usage/errors.js";
+import { addTrustFlags } from "./usage/flags.js";
 import { printResult } from "./terminal/output.js";
 
 interface Flags {
@@ -30,8 +31,7 @@ interface Network {
 }
 
 export function addJoin(command: Command): void {
-  command
-    .argument("<URL>")
+  addTrustFlags(command.argument("<URL>"))
     .option("--data-dir <DIR>", "Data directory of the joining node.", optionsByKey.dataDir.fallback)
     .option("--genesis-hash <HASH>", "Join only the network with this genesis hash, without confirmation.")
     .option("--peer <URL>", "Address at which nodes reach that node. Default: the internal port that it reports.")

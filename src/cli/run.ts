@@ -4,10 +4,11 @@ import { operatorErrorFor } from "../base/errors/database-error-kind.js";
 import { InputError } from "../base/errors/start-error.js";
 import { optionsByKey } from "../config/options.js";
 import { readEnvironment, rejectUnknownVariables } from "../config/variables.js";
+import { trustAuthorities } from "./calls/authorities.js";
 import { longRunning } from "./commands.js";
 import { createProgram } from "./program.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
-import { commandVariables } from "./usage/flags.js";
+import { commandVariables, type TrustFlags } from "./usage/flags.js";
 
 /**
  * Runs one command. Prints an error as one line.
@@ -25,7 +26,10 @@ export async function run(args: readonly string[]): Promise<number> {
       (await import("../node/lifecycle/descriptors.js")).checkDescriptors();
     }
     const program = await createProgram((name) => name === requested);
-    program.hook("preAction", () => rejectUnknownVariables(readEnvironment(), commandVariables));
+    program.hook("preAction", async (_, command) => {
+      rejectUnknownVariables(readEnvironment(), commandVariables);
+      await trustAuthorities(command.opts<TrustFlags>().ca);
+    });
     if (args.length === 0) {
       program.help();
     }

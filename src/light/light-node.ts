@@ -27,7 +27,7 @@ import { chainHandlers, createNotFoundHandler, createPreflightHandler } from "..
 import type { ServedMethod, ServedService } from "../rpc/service.js";
 import { hashPair } from "../zk/poseidon.js";
 import { openTrustStore, type TrustStore } from "./trust-store.js";
-import { createUpstreams, NoProof, type Upstreams } from "./upstream.js";
+import { createUpstreams, NoProof, type TlsTrust, type Upstreams } from "./upstream.js";
 
 /** Start options of a light node. */
 export interface LightOptions {
@@ -41,6 +41,8 @@ export interface LightOptions {
   readonly port: number;
   readonly maxAgeS: number | undefined;
   readonly log: Logger;
+  /** Trusted certificates of upstream nodes. Default: those of Node.js. */
+  readonly tls?: TlsTrust;
   /** Time limit for a read from one node in milliseconds. Default: 30,000. */
   readonly timeoutMs?: number;
 }
@@ -55,13 +57,13 @@ const stopWithinMs = 5_000;
  *
  * @throws System error if the port cannot be bound; InputError or StartError for an unusable directory.
  */
-export async function startLight({ urls, genesisHash, dir, port: bindTo, maxAgeS, log, timeoutMs }: LightOptions) {
+export async function startLight({ genesisHash, dir, port: bindTo, maxAgeS, log, ...reads }: LightOptions) {
   const trustStore = await openTrustStore(dir, genesisHash);
   const onSeen = trustStore.storeSeen.bind(trustStore);
   const session = createProofSession({
     ...{ genesisHash, maxAgeS, hashPair, verifyEd25519, seen: trustStore.seen, onSeen },
   });
-  const upstreams = createUpstreams(urls, session, log, timeoutMs);
+  const upstreams = createUpstreams({ session, log, ...reads });
   const serverDeps = {
     services: createServices(upstreams, trustStore, log),
     gate: createUnrestrictedGate(),

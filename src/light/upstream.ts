@@ -1,6 +1,7 @@
 /** Untrusted nodes: reads from one, and reads from several in order until one returns a proof. */
 import type { DescMessage, DescMethod, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
+import type { ConnectionOptions } from "node:tls";
 import { isTransient, toGatehouseError } from "../../client/src/errors.js";
 import { type FailureReason, GatehouseError } from "../../client/src/gatehouse-error.js";
 import { ProofError, type ProofFlaw } from "../../client/src/proof/proof-error.js";
@@ -10,26 +11,37 @@ import type { AskNode } from "../../client/src/proof/source.js";
 import { maxGenesisBytes, maxResponseBytes, startTimeout } from "../../client/src/response-limits.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { describeCertificateError } from "../base/errors/certificate-error.js";
 import type { Logger } from "../base/logging/log.js";
 
 /** Default time limit for a read in milliseconds. */
 const defaultTimeoutMs = 30_000;
+
+/** Options of a TLS connection that say which certificates it trusts. Default: those of Node.js. */
+export type TlsTrust = Pick<ConnectionOptions, "ca" | "secureContext">;
+
+/** Settings of reads. */
+interface ReadSettings {
+  /** Headers that prove the identity of the caller, for data with restricted access. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Time limit for a read from one node in milliseconds. Default: 30,000. */
+  readonly timeoutMs?: number | undefined;
+  readonly tls?: TlsTrust | undefined;
+}
 
 /**
  * Returns the function that starts a read from a node. All calls of a read share one time limit, and reject with
  * GatehouseError.
  *
  * @param url URL of the node's public port, with the path prefix of a proxy, if any.
- * @param headers Headers that prove the identity of the caller, for data with restricted access.
  */
 export function createStartRead(
   url: string,
-  headers: Readonly<Record<string, string>> = {},
-  timeoutMs: number = defaultTimeoutMs,
+  { headers = {}, timeoutMs = defaultTimeoutMs, tls: nodeOptions = {} }: ReadSettings = {},
 ): () => AskNode {
   const baseUrl = url.replace(/\/+$/, "");
   const [transport, genesisTransport] = [maxResponseBytes, maxGenesisBytes].map((readMaxBytes) =>
-    createConnectTransport({ baseUrl, httpVersion: "1.1", readMaxBytes }),
+    createConnectTransport({ baseUrl, httpVersion: "1.1", readMaxBytes, nodeOptions }),
   );
   return () => {
     const leftMs = startTimeout(timeoutMs);
@@ -39,7 +51,10 @@ export function createStartRead(
         const calls = isGenesis ? genesisTransport! : transport!;
         return (await calls.unary(method, undefined, leftMs(), headers, request)).message;
       } catch (thrown) {
-        throw toGatehouseError(thrown);
+        const rejected = describeCertificateError(url, thrown, "--ca FILE");
+        throw rejected === undefined
+          ? toGatehouseError(thrown)
+          : new GatehouseError(rejected, "UNREACHABLE", { code: "Unavailable", fromNode: true, cause: thrown });
       }
     };
   };
@@ -79,20 +94,17 @@ export class NoProof extends Error {}
 
 export type Upstreams = ReturnType<typeof createUpstreams>;
 
-/**
- * Creates the reader of several nodes.
- *
- * @param urls URLs in query order.
- * @param timeoutMs time limit for a read from one node in milliseconds. Default: 30,000.
- */
-export function createUpstreams(
-  urls: readonly string[],
-  session: ProofSession,
-  log: Logger,
-  timeoutMs: number | undefined,
-) {
+/** Reader of several nodes, with their URLs in query order. */
+interface UpstreamsDeps extends Pick<ReadSettings, "timeoutMs" | "tls"> {
+  readonly urls: readonly string[];
+  readonly session: ProofSession;
+  readonly log: Logger;
+}
+
+/** Creates the reader of several nodes. */
+export function createUpstreams({ urls, session, log, ...settings }: UpstreamsDeps) {
   const upstreams = urls.map((url): Upstream => ({
-    ...{ url, startRead: createStartRead(url, {}, timeoutMs) },
+    ...{ url, startRead: createStartRead(url, settings) },
     ...{ penalizedUntilMs: 0, isLying: false },
   }));
 

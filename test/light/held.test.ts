@@ -93,7 +93,7 @@ test("the client package reads at most 5 MiB of a response", async (t) => {
 
 test("the calls of one read share its timeout", async (t) => {
   const node = await startEndless(t, drip);
-  const read = createStartRead(node.url, {}, 2_000)();
+  const read = createStartRead(node.url, { timeoutMs: 2_000 })();
   const startedMs = Date.now();
   for (let calls = 0; calls < 3; calls++) {
     await t.throwsAsync(read(StateService.method.getProof, {}), { message: "the operation timed out" });

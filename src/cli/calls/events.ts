@@ -2,9 +2,16 @@
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { InputError } from "../../base/errors/start-error.js";
-import { ExitError, unreachable } from "../usage/errors.js";
+import { ExitError } from "../usage/errors.js";
 import { collect } from "../usage/files.js";
-import { describeConnectionError, type NodeRequest, nodeUrl, rejectionError, send } from "./request-node.js";
+import {
+  connectionFailure,
+  describeConnectionError,
+  type NodeRequest,
+  nodeUrl,
+  rejectionError,
+  send,
+} from "./request-node.js";
 
 /** Limit on silence in a stream: a node sends a message every 15 s. */
 const idleMs = 45_000;
@@ -112,7 +119,5 @@ function toExitError(error: unknown, node: string): Error {
   if (error instanceof ExitError || error instanceof InputError) {
     return error;
   }
-  return error instanceof RejectedError
-    ? rejectionError(error.status, error.body)
-    : unreachable(node, describeConnectionError(error));
+  return error instanceof RejectedError ? rejectionError(error.status, error.body) : connectionFailure(node, error);
 }

@@ -3,10 +3,12 @@
  * memory. Furthermore, fetch ends the process silently if the server closes the connection at the wrong time.
  */
 import { type IncomingMessage, request as requestHttp } from "node:http";
+import { certificateProblem, describeCertificateError } from "../../base/errors/certificate-error.js";
 import { InputError } from "../../base/errors/start-error.js";
 import { ExitError, exitCodes, unreachable } from "../usage/errors.js";
 import { collect } from "../usage/files.js";
 import { defaultNode, type PageFlags } from "../usage/flags.js";
+import { tlsTrust, trustFlag } from "./authorities.js";
 
 /** Limits on the idle time of a connection and on the duration of a response. */
 const timeouts = { idleMs: 5_000, totalMs: 60_000 };
@@ -48,7 +50,7 @@ export async function requestNode(node: string, path: string, request: NodeReque
     checkIsNode(response, text);
     return { status: response.statusCode!, text, dateMs: Date.parse(response.headers.date ?? "") };
   } catch (error) {
-    throw unreachable(node, describeConnectionError(error));
+    throw connectionFailure(node, error);
   }
 }
 
@@ -159,9 +161,11 @@ export async function send(
     },
   };
   // Load TLS only for https.
-  const open = url.protocol === "https:" ? (await import("node:https")).request : requestHttp;
+  const isTls = url.protocol === "https:";
+  const open = isTls ? (await import("node:https")).request : requestHttp;
+  const trust = isTls ? await tlsTrust() : {};
   return await new Promise((resolve, reject) => {
-    const request = open(url, options);
+    const request = open(url, { ...options, ...trust });
     request.on("timeout", () => request.destroy(new Error(`no response within ${idleMs / 1000} s`)));
     request.on("error", reject);
     request.on("close", () => reject(new Error("it closed the connection before the response was complete")));
@@ -182,8 +186,20 @@ function checkIsNode({ statusCode, headers }: IncomingMessage, text: string): vo
   }
 }
 
+/** Returns the error of a node without a usable response, or with a certificate that is not trusted. */
+export function connectionFailure(node: string, error: unknown): ExitError {
+  const rejected = describeCertificateError(node, error, trustFlag);
+  return rejected === undefined
+    ? unreachable(node, describeConnectionError(error))
+    : new ExitError(rejected, exitCodes.unreachable);
+}
+
 /** Returns the reason for a missing or incomplete response, as the end of an error message. */
 export function describeConnectionError(error: unknown): string {
+  const rejected = certificateProblem(error, trustFlag);
+  if (rejected !== undefined) {
+    return `its certificate is not trusted: ${rejected.found}; ${rejected.remedy}`;
+  }
   if (!(error instanceof Error)) {
     return String(error);
   }

@@ -7,9 +7,11 @@ import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type Block, BlockSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, ConsensusService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { describeCertificateError } from "../../base/errors/certificate-error.js";
 import { InputError } from "../../base/errors/start-error.js";
 import { privateFileMode } from "../../base/files/private-files.js";
 import { decodeBlock } from "../../chain/transactions/transaction.js";
+import { tlsTrust, trustFlag } from "../calls/authorities.js";
 import { withControl } from "../calls/control.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import type { ControlFlags, NodeFlags } from "../usage/flags.js";
@@ -56,10 +58,12 @@ export async function importBlocks(
   file: string,
 ): Promise<{ imported: number; number: number }> {
   const path = resolve(file);
-  const chain = createClient(ChainService, createGrpcTransport({ baseUrl: flags.node }));
+  const nodeOptions = await tlsTrust();
+  const chain = createClient(ChainService, createGrpcTransport({ baseUrl: flags.node, nodeOptions }));
   const { number: head } = await chain.getHead({}).catch((error: unknown) => {
     throw new ExitError(
-      `The node at ${flags.node} rejected the request or does not respond: ${ConnectError.from(error).rawMessage}`,
+      describeCertificateError(flags.node, error, trustFlag) ??
+        `The node at ${flags.node} rejected the request or does not respond: ${ConnectError.from(error).rawMessage}`,
       exitCodes.unreachable,
     );
   });

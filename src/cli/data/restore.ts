@@ -7,6 +7,7 @@ import type { Restored } from "../../node/data/restore.js";
 import { listPeers, requestOk } from "../calls/request-node.js";
 import { describeWarnings, printResult } from "../terminal/output.js";
 import { startProgress } from "../terminal/progress.js";
+import { addTrustFlags } from "../usage/flags.js";
 import { warningsOf } from "./backup.js";
 import { runVerification } from "./verify-data.js";
 
@@ -25,8 +26,7 @@ interface Flags {
 }
 
 export function addRestore(command: Command): void {
-  command
-    .argument("<BACKUP>")
+  addTrustFlags(command.argument("<BACKUP>"))
     .option("--data-dir <DIR>", "New data directory; must be empty or not exist.", optionsByKey.dataDir.fallback)
     .option("--json", "Print JSON.")
     .addHelpText(

@@ -3,8 +3,8 @@ import { constants } from "node:fs";
 import { access, stat, statfs } from "node:fs/promises";
 import { loadNodeKey, type NodeKey, nodeKeyPath } from "../../base/crypto/node-key.js";
 import type { Config } from "../../config/config.js";
-import { readTlsFiles, tlsPaths } from "../../config/tls-files.js";
-import { attempt, checkValidity, type DoctorCheck, resultsOf } from "./check.js";
+import { attempt, type DoctorCheck, resultsOf } from "./check.js";
+import { checkCertificateFiles } from "./check-certificate.js";
 
 const mib = 1024 * 1024;
 /** Limits on free disk space. Less is soon used up: a write-ahead log alone may need most of the lower limit. */
@@ -22,7 +22,9 @@ export async function checkFiles(config: Config): Promise<{ key: NodeKey | undef
     isKey
       ? ok(`The node is ${key.publicKey}.`)
       : fail(key.message, "Restore it from the backup. For a new node, run gatehouse init or gatehouse join."),
-    await attempt("certificate", "Correct the files; the node reloads them by itself.", () => checkCertificate(config)),
+    await attempt("certificate", "Correct the files; the node reloads them by itself.", () =>
+      checkCertificateFiles(config),
+    ),
   ];
   return { key: isKey ? key : undefined, checks };
 }
@@ -52,14 +54,4 @@ async function checkFreeSpace(path: string): Promise<DoctorCheck> {
     return fail(found, remedy);
   }
   return bytes < freeSpaceLimits.warnBytes ? warn(found, remedy) : ok(found);
-}
-
-async function checkCertificate(config: Config): Promise<DoctorCheck> {
-  const paths = tlsPaths(config);
-  if (paths === undefined) {
-    return resultsOf("certificate").skip("No --tls-cert is given: the public port does not use TLS.");
-  }
-  const { certificate } = await readTlsFiles(paths);
-  const remedy = "Renew it and replace the files; the node reloads them by itself.";
-  return checkValidity("certificate", "--tls-cert", certificate, remedy);
 }

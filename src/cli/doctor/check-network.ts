@@ -1,13 +1,9 @@
 /** Checks of a running node: its health, its public and internal addresses, and its agreement with its peers. */
-import type { X509Certificate } from "node:crypto";
-import { isIP } from "node:net";
-import { connect } from "node:tls";
 import { identityOfCertificate } from "../../base/crypto/certificate.js";
 import { hex32 } from "../../base/crypto/hash.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import type { Config } from "../../config/config.js";
 import {
-  describeConnectionError,
   type HealthBody,
   listPeers,
   type NodeRequest,
@@ -15,7 +11,8 @@ import {
   requestHealth,
   requestNode,
 } from "../calls/request-node.js";
-import { checkValidity, type DoctorCheck, resultsOf } from "./check.js";
+import { type DoctorCheck, resultsOf } from "./check.js";
+import { certificateAt, checkPublicCertificate } from "./check-certificate.js";
 import type { GenesisFacts } from "./check-database.js";
 
 interface NetworkDeps {
@@ -28,7 +25,6 @@ interface NetworkDeps {
 const maxPeers = 5;
 /** Number of peers whose errors are shown. */
 const maxProblems = 2;
-const connectWithinMs = 5_000;
 /**
  * Limits on the clock difference. Above `warnMs` a clock is wrong; above `failMs` nodes reject signatures and blocks.
  */
@@ -53,19 +49,19 @@ export async function findNode(
 ): Promise<LocalNode> {
   const url = configuredUrl ?? localUrl(config);
   try {
-    const publicKey = JSON.parse((await requestNode(url, "/publickey", localRequest)).text) as unknown;
+    const publicKey = JSON.parse((await requestNode(url, "/publickey", anyCertificate)).text) as unknown;
     if (typeof publicKey !== "string" || !hex32.test(publicKey)) {
       return { url, isThis: false, problem: `The server at ${url} is not a node` };
     }
-    const { health } = await requestHealth(url, localRequest);
+    const { health } = await requestHealth(url, anyCertificate);
     return { url, publicKey, health, isThis: key === undefined || key.publicKey === publicKey };
   } catch (error) {
     return { url, isThis: false, problem: (error as Error).message.replace(/\.$/, "") };
   }
 }
 
-/** Options of a request to a node on this machine: any certificate is accepted. */
-const localRequest: NodeRequest = { acceptsAnyCertificate: true };
+/** Options of a request without secrets, which accepts any certificate. */
+const anyCertificate: NodeRequest = { acceptsAnyCertificate: true };
 
 function localUrl({ host, rpcPort, tlsCertFile }: Config): string {
   const name = host === "::" || host === "0.0.0.0" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
@@ -84,10 +80,10 @@ export async function checkNetwork(deps: NetworkDeps): Promise<DoctorCheck[]> {
       ),
     ];
   }
-  const peers = await listPeers(node.url, localRequest);
+  const peers = await listPeers(node.url, anyCertificate);
   const [publicAddress, certificate, internalAddress, views] = await Promise.all([
     checkPublicAddress(deps),
-    checkPublicCertificate(deps),
+    checkPublicCertificate(deps.config),
     checkInternalAddress(deps, node.health.ports.omni?.actual),
     Promise.all(peers.slice(0, maxPeers).map((peer) => requestPeer(peer, node.publicKey!))),
   ]);
@@ -147,33 +143,13 @@ async function checkPublicAddress({ config, node }: NetworkDeps): Promise<Doctor
   }
   const remedy = `Make ${config.publicUrl} lead to ${node.url}: check DNS, firewall and proxy.`;
   try {
-    const { text } = await requestNode(config.publicUrl, "/publickey");
+    // Another check reports a certificate that is not trusted.
+    const { text } = await requestNode(config.publicUrl, "/publickey", anyCertificate);
     return JSON.parse(text) === node.publicKey
       ? ok(`${config.publicUrl} leads to this node, from this machine.`)
       : fail(`${config.publicUrl} leads to another node: ${text.slice(0, 80)}.`, remedy);
   } catch (error) {
     return fail((error as Error).message, remedy);
-  }
-}
-
-/**
- * Checks the certificate of the server that terminates TLS. Behind a proxy, the node itself never sees this
- * certificate.
- */
-async function checkPublicCertificate({ config: { publicUrl } }: NetworkDeps): Promise<DoctorCheck> {
-  const name = "public certificate";
-  const { skip, fail } = resultsOf(name);
-  if (publicUrl?.startsWith("https:") !== true) {
-    return skip("No --public-url with https is given.");
-  }
-  try {
-    const remedy = "Renew it where TLS terminates for that address: in the proxy, or in the files of --tls-cert.";
-    return checkValidity(name, publicUrl, await certificateAt(new URL(publicUrl), "http/1.1"), remedy);
-  } catch (error) {
-    return fail(
-      `${publicUrl} presents no certificate: ${describeConnectionError(error)}.`,
-      "Make it reachable, and serve TLS there.",
-    );
   }
 }
 
@@ -192,33 +168,13 @@ async function checkInternalAddress({ config, node }: NetworkDeps, port: number 
   }
   const remedy = `Make ${url} lead to port ${port} of this machine, without TLS termination in between.`;
   try {
-    const identity = identityOfCertificate((await certificateAt(new URL(url), "h2")).raw);
+    const identity = identityOfCertificate((await certificateAt(new URL(url), "h2")).certificate.raw);
     return identity === node.publicKey
       ? ok(`${url} leads to this node, from this machine.`)
       : fail(`The server at ${url} is ${identity ?? "not a node"}.`, remedy);
   } catch (error) {
     return fail(`No server responds at ${url}: ${(error as Error).message}.`, remedy);
   }
-}
-
-/** Returns the certificate that a TLS server presents, whatever its issuer. */
-function certificateAt({ hostname, port }: URL, protocol: string): Promise<X509Certificate> {
-  return new Promise((resolve, reject) => {
-    const host = hostname.replace(/^\[|\]$/g, "");
-    const options = {
-      ...{ host, port: Number(port || 443), rejectUnauthorized: false, ALPNProtocols: [protocol] },
-      // SNI selects the certificate of this name. An IP address is not a valid SNI name.
-      ...(isIP(host) === 0 && { servername: host }),
-    };
-    const socket = connect(options, () => {
-      resolve(socket.getPeerX509Certificate()!);
-      socket.destroy();
-    });
-    socket.setTimeout(connectWithinMs, () =>
-      socket.destroy(new Error(`no response within ${connectWithinMs / 1000} s`)),
-    );
-    socket.on("error", reject);
-  });
 }
 
 /** State of the network as a peer reports it; only the URL if it does not respond. */

@@ -1,7 +1,5 @@
 /** Results of `gatehouse doctor`. */
-import type { X509Certificate } from "node:crypto";
 import { errorMessage } from "../../base/errors/error-message.js";
-import { describeExpiry } from "../../node/serving/tls.js";
 
 export interface DoctorCheck {
   readonly name: string;
@@ -26,19 +24,4 @@ export async function attempt(name: string, remedy: string, run: () => Promise<D
     const message = errorMessage(error);
     return resultsOf(name).fail(/[.!?]$/.test(message) ? message : `${message}.`, remedy);
   }
-}
-
-/**
- * Checks the dates of a certificate.
- *
- * @param owner Owner of the certificate, as the end of "The certificate of".
- */
-export function checkValidity(name: string, owner: string, certificate: X509Certificate, remedy: string): DoctorCheck {
-  const { ok, warn, fail } = resultsOf(name);
-  const nowMs = Date.now();
-  const problem = describeExpiry(certificate, nowMs, owner);
-  if (problem === undefined) {
-    return ok(`It is valid until ${new Date(certificate.validTo).toISOString()}.`);
-  }
-  return nowMs > Date.parse(certificate.validTo) ? fail(problem, remedy) : warn(problem, remedy);
 }

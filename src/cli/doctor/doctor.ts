@@ -3,11 +3,12 @@ import type { Command } from "commander";
 import { paint, printResult } from "../terminal/output.js";
 import { widthOf, wrap } from "../terminal/wrap.js";
 import { ExitError } from "../usage/errors.js";
+import { addTrustFlags } from "../usage/flags.js";
 import { addNodeOptions, loadNodeConfig } from "../usage/node-options.js";
 import type { DoctorCheck } from "./check.js";
 
 export function addDoctor(command: Command): void {
-  command
+  addTrustFlags(command)
     .option("--node <URL>", "Address of the node on this machine. Default: built from --host and --rpc-port.")
     .addHelpText(
       "after",

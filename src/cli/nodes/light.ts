@@ -4,10 +4,11 @@ import { resolve } from "node:path";
 import { InputError } from "../../base/errors/start-error.js";
 import { type LogLevelName, logLevels } from "../../base/logging/log-levels.js";
 import type { LightNode } from "../../light/light-node.js";
+import { tlsTrust } from "../calls/authorities.js";
 import { paint, printResult } from "../terminal/output.js";
 import { ExitError } from "../usage/errors.js";
 import { parseGenesisHash } from "../transactions/caller.js";
-import { checkUrl, numberBetween, parseInteger } from "../usage/flags.js";
+import { addTrustFlags, checkUrl, numberBetween, parseInteger } from "../usage/flags.js";
 import { runUntilSignal } from "./signals.js";
 
 interface Flags {
@@ -20,8 +21,12 @@ interface Flags {
 }
 
 export function addLight(command: Command): void {
-  command
-    .argument("<URL...>", "Nodes to query, in this order: if one fails or sends a false proof, the next is queried.")
+  addTrustFlags(
+    command.argument(
+      "<URL...>",
+      "Nodes to query, in this order: if one fails or sends a false proof, the next is queried.",
+    ),
+  )
     .requiredOption("--trust <GENESIS>", "Genesis hash of the network to trust.")
     .option("--port <PORT>", "Port of 127.0.0.1 to listen on; 0 for any free port.", numberBetween(0, 65_535), 53_560)
     .option("--data-dir <DIR>", "Directory that stores the latest proved block.", "data/light")
@@ -60,7 +65,7 @@ async function runLight(urls: readonly string[], flags: Flags): Promise<void> {
   ]);
   const { log } = createLogging({ level, json });
   await runUntilSignal(async () => {
-    const options = { urls, genesisHash, dir: resolve(dataDir), port, maxAgeS, log };
+    const options = { urls, genesisHash, dir: resolve(dataDir), port, maxAgeS, log, tls: await tlsTrust() };
     const light = await startLight(options).catch((error: unknown) => {
       throw toListenError(error, port);
     });

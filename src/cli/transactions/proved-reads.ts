@@ -6,8 +6,10 @@ import type { HashPair } from "../../../client/src/proof/source.js";
 import { createProvedReader, type ProvedReader } from "../../light/proved-reader.js";
 import { createStartRead } from "../../light/upstream.js";
 import { InputError } from "../../base/errors/start-error.js";
+import { tlsTrust } from "../calls/authorities.js";
+import { connectionFailure } from "../calls/request-node.js";
 import { ago, paint } from "../terminal/output.js";
-import { ExitError, exitCodes, unreachable } from "../usage/errors.js";
+import { ExitError, exitCodes } from "../usage/errors.js";
 import { writeOutput } from "../usage/files.js";
 import { checkUrl, type NetworkFlags, type NodeFlags, type VerifyFlags } from "../usage/flags.js";
 import { identityOf, parseGenesisHash } from "./caller.js";
@@ -29,7 +31,7 @@ export async function readProved<I extends DescMessage, O extends DescMessage>(
     throw new InputError("--network and --verify name different networks; leave --network out.");
   }
   const headers = await identityOf({ ...flags, network: genesisHash });
-  const startRead = createStartRead(checkUrl("--node", node), headers);
+  const startRead = createStartRead(checkUrl("--node", node), { headers, tls: await tlsTrust() });
   const reader = createProvedReader(startRead(), { genesisHash, maxAgeS, hashPair });
   try {
     const text = await reader.read(method, request);
@@ -74,7 +76,7 @@ function toExitError(error: unknown, node: string): unknown {
   }
   const { message, reason } = error;
   if (reason === "UNREACHABLE") {
-    return unreachable(node, message);
+    return connectionFailure(node, error);
   }
   const prefix = error.fromNode ? "The node rejected the request" : "Proved";
   return new ExitError(`${prefix}: ${message} (${reason})`, exitCodes.failed, reason);

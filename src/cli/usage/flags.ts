@@ -5,22 +5,37 @@ import { readInteger } from "../../base/text/integers.js";
 import { optionsByKey } from "../../config/options.js";
 
 /** Environment variables of commands, in addition to those of the node's options. */
-const variables = { node: "GATEHOUSE_NODE", key: "GATEHOUSE_KEY", control: "GATEHOUSE_CONTROL" } as const;
+const variables = {
+  node: "GATEHOUSE_NODE",
+  key: "GATEHOUSE_KEY",
+  control: "GATEHOUSE_CONTROL",
+  ca: "GATEHOUSE_CA",
+} as const;
 
 /** Names of these variables, which the check for misspelled options must ignore. */
 export const commandVariables = Object.values(variables);
 
 export const defaultNode = `http://127.0.0.1:${optionsByKey.rpcPort.fallback}`;
 
-export interface NodeFlags {
+/** Flag of each command that calls a node over TLS. It takes effect before the command runs. */
+export interface TrustFlags {
+  readonly ca?: string;
+}
+
+/** Adds {@link TrustFlags}. */
+export function addTrustFlags(command: Command): Command {
+  const description = "Certificates (PEM) of nodes or authorities to trust, in addition to public ones.";
+  return command.addOption(command.createOption("--ca <FILE>", description).env(variables.ca));
+}
+
+export interface NodeFlags extends TrustFlags {
   readonly node: string;
   readonly json?: boolean;
 }
 
 export function addNodeFlags(command: Command): Command {
-  return command
-    .addOption(command.createOption("--node <URL>", "URL of the node.").env(variables.node).default(defaultNode))
-    .option("--json", "Print the node's JSON response.");
+  command.addOption(command.createOption("--node <URL>", "URL of the node.").env(variables.node).default(defaultNode));
+  return addTrustFlags(command).option("--json", "Print the node's JSON response.");
 }
 
 /** Flags of a command that uses the control service of a node on this machine. */

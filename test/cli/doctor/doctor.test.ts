@@ -6,10 +6,11 @@ import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:tls";
-import { makeCertificate, startMember, startTestNode, startTlsNode } from "../../helpers/nodes/start-node.js";
+import { type Issued, issueCertificate, localNames } from "../../helpers/process/certificates.js";
+import { startMember, startTestNode, startTlsNode } from "../../helpers/nodes/start-node.js";
 import { testKey, writeKey } from "../../helpers/chain/keys.js";
 import { cliOutput, runCli } from "../../helpers/nodes/run-cli.js";
-import { temporaryDirectory } from "../../helpers/nodes/teardown.js";
+import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
 import { until } from "../../helpers/nodes/until.js";
 
 interface Check {
@@ -165,7 +166,7 @@ test("doctor queries a node over TLS and checks its certificate", async (t) => {
   const { node, cert } = await startTlsNode(t);
   const key = cert.replace("cert.pem", "key.pem");
   const own = flagsOf(node.dir, node.port);
-  const found = await examine(t, ...own, "--tls-cert", cert, "--tls-key", key);
+  const found = await examine(t, ...own, "--tls-cert", cert, "--tls-key", key, "--ca", cert);
   t.not(found.node?.status, "skip");
   t.regex(found.node!.found, /^It responds at https:/);
   // The certificate is valid for one day.
@@ -175,30 +176,84 @@ test("doctor queries a node over TLS and checks its certificate", async (t) => {
   t.like((await examine(t, ...own, "--tls-cert", cert, "--tls-key", key)).certificate, { status: "fail" });
 });
 
-test("doctor checks the certificate of the public address, behind a proxy as well", async (t) => {
+/** Starts a proxy that terminates TLS with a certificate. Returns its port. */
+async function startTlsProxy(t: Teardown, port: number, { cert, key }: Issued): Promise<number> {
+  const server = createServer({ cert: await readFile(cert), key: await readFile(key) }, (socket) => {
+    const upstream = connect(port, "127.0.0.1");
+    upstream.on("error", () => socket.destroy());
+    socket.on("error", () => upstream.destroy());
+    socket.pipe(upstream).pipe(socket);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.teardown(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+test("doctor checks the certificate of the public address as clients do, behind a proxy as well", async (t) => {
   const { rpcUrl, port, dir } = await startTestNode(t);
-  const own = flagsOf(dir, port);
-  const examineAt = async (publicUrl: string): Promise<Check> =>
-    (await examine(t, ...own, "--public-url", publicUrl))["public certificate"]!;
-  const startProxy = async (days: number): Promise<string> => {
-    const { cert, key } = await makeCertificate(await temporaryDirectory(t), days);
-    const server = createServer({ cert: await readFile(cert), key: await readFile(key) }, (socket) => {
-      const upstream = connect(port, "127.0.0.1");
-      upstream.on("error", () => socket.destroy());
-      socket.on("error", () => upstream.destroy());
-      socket.pipe(upstream).pipe(socket);
-    });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    t.teardown(() => server.close());
-    return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  };
-  t.like(await examineAt(rpcUrl), { status: "skip" });
-  t.like(await examineAt(await startProxy(30)), { status: "ok" });
-  const expiring = await startProxy(2);
-  const check = await examineAt(expiring);
-  t.is(check.status, "warn");
-  t.true(check.found.startsWith(`The certificate of ${expiring} expires soon: it is valid until `), check.found);
+  const certificates = await temporaryDirectory(t);
+  const root = await issueCertificate(certificates, "root", { isAuthority: true });
+  const issue = (name: string, contents: Parameters<typeof issueCertificate>[2]) =>
+    issueCertificate(certificates, name, { names: localNames, issuer: root, ...contents });
+  const examineAt = (publicUrl: string, ...more: string[]) =>
+    examine(t, ...flagsOf(dir, port), "--public-url", publicUrl, ...more);
+  t.like((await examineAt(rpcUrl))["public certificate"], { status: "skip" });
+  const good = `https://127.0.0.1:${await startTlsProxy(t, port, await issue("good", {}))}`;
+  t.like((await examineAt(good, "--ca", root.cert))["public certificate"], { status: "ok" });
+
+  for (const [certificate, found, remedy] of [
+    [
+      await issue("named", { names: "DNS:node.example.org" }),
+      /is for DNS:node\.example\.org, and not for/,
+      /=IP:127\./,
+    ],
+    [await issue("nameless", { names: undefined }), /has no subjectAltName: browsers and Go reject it/, /=IP:127\.0\./],
+    [await issue("expired", { years: [2020, 2021] }), /has expired: it was valid until 2021/, /^Renew it where TLS/],
+    [await issue("early", { years: [2080, 2090] }), /is not valid before 2080/, /^Renew it where TLS/],
+  ] as const) {
+    const url = `https://127.0.0.1:${await startTlsProxy(t, port, certificate)}`;
+    const { "public certificate": check, "public address": address } = await examineAt(url, "--ca", root.cert);
+    t.is(check!.status, "fail");
+    t.true(check!.found.startsWith(`The certificate of ${url} `), check!.found);
+    t.regex(check!.found, found);
+    t.regex(check!.remedy!, remedy);
+    // The address leads to the node all the same.
+    t.is(address!.status, "ok");
+  }
+
+  const self = await issueCertificate(certificates, "self", { names: localNames });
+  const selfSigned = `https://127.0.0.1:${await startTlsProxy(t, port, self)}`;
+  for (const [url, found, remedy] of [
+    [good, /is not trusted: the certificate of its issuer is missing/, /^Make the server send its intermediate /],
+    [selfSigned, /is not trusted: it is self-signed/, /^If you know .* --ca FILE\. Clients must trust it as well\.$/],
+  ] as const) {
+    const { "public certificate": check } = await examineAt(url);
+    t.is(check!.status, "fail");
+    t.regex(check!.found, found);
+    t.regex(check!.remedy!, remedy);
+  }
   // The server does not speak TLS.
-  t.like(await examineAt(rpcUrl.replace("http:", "https:")), { status: "fail" });
+  t.like((await examineAt(rpcUrl.replace("http:", "https:")))["public certificate"], { status: "fail" });
+});
+
+test("doctor judges the certificate files of a node that does not run", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const root = await issueCertificate(dir, "root", { isAuthority: true });
+  const issued = await issueCertificate(dir, "issued", { names: "DNS:node.example.org", issuer: root });
+  const nameless = await issueCertificate(dir, "nameless");
+  const check = async ({ cert, key }: Issued, ...more: string[]) =>
+    (await examine(t, ...flagsOf(dir, 1), "--tls-cert", cert, "--tls-key", key, ...more)).certificate!;
+  const trusted = ["--ca", root.cert];
+  t.like(await check(issued, ...trusted), { status: "ok" });
+  t.like(await check(issued, ...trusted, "--public-url", "https://node.example.org:443"), { status: "ok" });
+  const other = await check(issued, ...trusted, "--public-url", "https://other.example.org:443");
+  t.is(other.status, "warn");
+  t.regex(other.found, /is for DNS:node\.example\.org, and not for other\.example\.org\.$/);
+  const untrusted = await check(issued);
+  t.is(untrusted.status, "warn");
+  t.regex(untrusted.found, /is not trusted: the certificate of its issuer is missing\.$/);
+  const without = await check(nameless);
+  t.is(without.status, "fail");
+  t.regex(without.found, /has no subjectAltName/);
 });
