@@ -7,7 +7,7 @@ import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import type { EventJson } from "../helpers/wire/events.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
 import { cleanEnvironment, cliPath, runCliProcess } from "../helpers/nodes/run-cli.js";
-import { startMember, startTestNode } from "../helpers/nodes/start-node.js";
+import { fixedPort, startMember, startTestNode } from "../helpers/nodes/start-node.js";
 import { writeAs } from "../helpers/chain/submit.js";
 import { createPublic, type Operation } from "../helpers/chain/transactions.js";
 import { until } from "../helpers/nodes/until.js";
@@ -65,7 +65,8 @@ test("prints events as a table or as the JSON of the node, and ends after --coun
 });
 
 test("resumes after the last event when the node has restarted, and reports the lost connection", async (t) => {
-  const node = await startMember(t);
+  const fixed = await fixedPort();
+  const node = await startMember(t, fixed);
   const { lines, stderr } = watch(t, node.port, "--json", "--kind", "block", "--from-block", "1");
   const blocks = (): number[] =>
     lines
@@ -75,7 +76,7 @@ test("resumes after the last event when the node has restarted, and reports the 
   await until(() => blocks().length === 1);
   await node.stop();
   await until(() => stderr().includes("Connection lost"));
-  const again = await startTestNode(t, { genesis: "genesis.json", "rpc-port": String(node.port) }, node.dir);
+  const again = await startTestNode(t, { genesis: "genesis.json", ...fixed }, node.dir);
   await writeAs(alice, again.port, 2, createPublic("b", "{}"));
   await until(() => blocks().length >= 2);
   t.deepEqual(blocks(), [1, 2]);

@@ -12,7 +12,7 @@ import {
 } from "gatehouse-client";
 import { EventKind, EventService } from "../../gen/gatehouse/event/v1/event_pb.js";
 import { heapBytes } from "../helpers/process/heap.js";
-import { startMember, startTestNode } from "../helpers/nodes/start-node.js";
+import { fixedPort, startMember, startTestNode } from "../helpers/nodes/start-node.js";
 import type { Teardown } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 
@@ -25,7 +25,8 @@ function connect(t: Teardown, port: number, options: GatehouseOptions = {}) {
 }
 
 test("watch resumes after a restart of the node, with the private events of its signer", async (t) => {
-  const first = await startMember(t);
+  const fixed = await fixedPort();
+  const first = await startMember(t, fixed);
   const { port, dir } = first;
   const node = connect(t, port);
   const received: string[] = [];
@@ -41,7 +42,7 @@ test("watch resumes after a restart of the node, with the private events of its 
   await node.waitFor(hash);
   await until(() => received.length === 1);
   await first.stop();
-  await startTestNode(t, { genesis: "genesis.json", "rpc-port": String(port) }, dir);
+  await startTestNode(t, { genesis: "genesis.json", ...fixed }, dir);
   const set = await node.submit(setField(storageAddress, "title", "x"));
   const { blockNumber } = await node.waitFor(set.hash);
   await until(() => received.length >= 2);

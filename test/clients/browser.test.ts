@@ -12,7 +12,7 @@ import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { launchBrowser, recordPage, whyNoBrowser } from "../helpers/process/browser.js";
 import { createPublic, type Operation, signTransaction } from "../helpers/chain/transactions.js";
 import { pruneBelow } from "../helpers/nodes/foreign.js";
-import { startMember, startTestNode } from "../helpers/nodes/start-node.js";
+import { fixedPort, startMember, startTestNode } from "../helpers/nodes/start-node.js";
 import { writeAs } from "../helpers/chain/submit.js";
 import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { testKey } from "../helpers/chain/keys.js";
@@ -98,12 +98,13 @@ testBrowser("calls the node, follows its health, and shows the reason of an erro
 
 testBrowser("shows each event once over reloads and restarts, and reports errors", async (t) => {
   const alice = testKey(90);
-  const node = await startMember(t);
+  const fixed = await fixedPort();
+  const node = await startMember(t, fixed);
   const site = await serve(t, {
     "/": ["text/html", "examples/browser/events.html"],
     "/events.js": ["text/javascript", "examples/browser/events.js"],
   });
-  const restart = () => startTestNode(t, { genesis: "genesis.json", "rpc-port": String(node.port) }, node.dir);
+  const restart = () => startTestNode(t, { genesis: "genesis.json", ...fixed }, node.dir);
   const page = await browser.newPage();
   page.setDefaultTimeout(90_000);
   t.teardown(() => page.close());

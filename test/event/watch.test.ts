@@ -12,7 +12,13 @@ import { callerOf } from "../helpers/process/caller.js";
 import { blockDone, type EventJson, isEvent, listen, type Listener } from "../helpers/wire/events.js";
 import { testKey, type TestKey } from "../helpers/chain/keys.js";
 import { ask } from "../helpers/wire/plain-client.js";
-import { authorityDirectory, startMember, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
+import {
+  fixedPort,
+  authorityDirectory,
+  startMember,
+  startTestNode,
+  type TestNode,
+} from "../helpers/nodes/start-node.js";
 import { commit, createPublic, type Operation, signTransaction, signZk, spend } from "../helpers/chain/transactions.js";
 import { until } from "../helpers/nodes/until.js";
 import { likeLists } from "../helpers/like-lists.js";
@@ -315,7 +321,8 @@ test("a node without a chain responds with 503", async (t) => {
 });
 
 test("a browser's EventSource receives all events across a restart of the node", async (t) => {
-  const chain = await start(t);
+  const fixed = await fixedPort();
+  const chain = await start(t, fixed);
   const { port, dir } = chain.node;
   const source = new EventSource(`http://127.0.0.1:${port}/events?kinds=block&fromBlock=1`);
   t.teardown(() => source.close());
@@ -327,7 +334,7 @@ test("a browser's EventSource receives all events across a restart of the node",
   await chain.node.stop();
   const restarted = chainOf(
     t,
-    await startTestNode(t, { genesis: "genesis.json", "rpc-port": String(port), "loop-interval": "0.1" }, dir),
+    await startTestNode(t, { genesis: "genesis.json", "loop-interval": "0.1", ...fixed }, dir),
   );
   await restarted.apply(signTransaction(carol, 1, createPublic("c", "{}")));
   await until(() => cursors.length >= 3);

@@ -12,6 +12,7 @@ import { fileTeardown, type Teardown, temporaryDirectory } from "./teardown.js";
 import { writeFile, readFile } from "node:fs/promises";
 import { genesisOf, type TestKey, testKey, writeKey } from "../chain/keys.js";
 import { askJson } from "../wire/plain-client.js";
+import { freePort } from "./free-port.js";
 import { until } from "./until.js";
 import { run } from "../process/programs.js";
 import { noLagLimit } from "./no-lag-limit.js";
@@ -90,6 +91,11 @@ export async function startTestNode(
     processErrors,
     control: controlTransport(join(home, "control.sock")),
   };
+}
+
+/** Returns flags with which a node can start again on the same public port. A port that 0 gave may be taken by then. */
+export async function fixedPort(): Promise<Readonly<Record<string, string>>> {
+  return { "rpc-port": String(await freePort()), "port-drift": "deny" };
 }
 
 /** Creates a Connect transport over the socket of a control service. */
