@@ -94,11 +94,11 @@ const client = [
 const explorer = [
   {
     from: { path: "^src/pages/docs/" },
-    to: { path: "^src/pages/(docs/|explore/(copy|dom|shell/shell-page)\\.ts$)" },
+    to: { path: "^src/pages/(docs/|explore/(copy|dom|http|node|shell/shell-page)\\.ts$)" },
   },
   { from: { path: "^src/pages/explore/" }, to: { path: "^src/pages/explore/" } },
   {
-    from: { path: "^src/pages/explore/" },
+    from: { path: "^src/pages/(docs|explore)/" },
     to: {
       path: "^client/src/(bytes|identity|keys|operations|signer|transaction|proof/(check|hashing|headers|json|network|proof-error))\\.ts$",
     },
