@@ -120,7 +120,7 @@ testBrowser("a sample names the parameters without a value, quotes the others, a
   const { page, errors } = await openLoaded(t, browser, `${node.rpcUrl}/docs#storage.getField`);
   const operation = page.locator("[id='storage.getField']");
   await operation
-    .getByText(/^Filled in/)
+    .getByText(/^This example is/)
     .first()
     .waitFor();
   await operation.getByLabel(/^storageAddress/).fill("");

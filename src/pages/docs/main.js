@@ -208,7 +208,7 @@ async function fillForms() {
           ? "documented"
           : examples.error === undefined
             ? "documented; this node has none yet"
-            : `documented; the node was asked for one: ${examples.error.message}`;
+            : `documented; asked for one, the node said: ${examples.error.message}`;
     const use = button("Use", { class: "use", "aria-label": `Use ${value}` }, () => {
       input.value = value;
       input.dispatchEvent(new Event("input", { bubbles: true }));
@@ -216,7 +216,7 @@ async function fillForms() {
     // A reader may have typed while the node was asked.
     if (input.required && input.value === "") {
       input.value = value;
-      origin.replaceChildren(`Filled in with an example: ${note}.`);
+      origin.replaceChildren(`This example is ${note}.`);
     } else {
       origin.replaceChildren("Example: ", h("code", {}, value), ` (${note}) `, use);
     }
