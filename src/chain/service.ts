@@ -82,8 +82,9 @@ export function createChainService(
   /** Returns the body of a transaction, if it is still stored and the caller may read it. */
   async function readBody(hash: string, { status }: TransactionStatusInfo, { identity }: Caller) {
     // A transaction that was pending may have moved into a block since its status was read.
-    const signed = (status === "pending" ? await store.pending(hash) : undefined) ?? (await store.transaction(hash));
-    const redacted = signed && (await redactor.body(signed.body, identity));
+    const pending = status === "pending" ? await store.pending(hash) : undefined;
+    const signed = pending ?? (await store.transaction(hash));
+    const redacted = signed && (await redactor[pending === undefined ? "body" : "pendingBody"](signed.body, identity));
     return {
       body: redacted?.content && fromBinary(TransactionBodySchema, redacted.content),
       isPublic: redacted?.isPublic === true,

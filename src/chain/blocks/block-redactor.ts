@@ -22,6 +22,11 @@ export interface ReadAccess {
    * @param identity 0x and 64 lower-case hex digits; undefined for an anonymous caller.
    */
   readable(subjects: readonly string[], identity: string | undefined): Promise<ReadonlySet<string>>;
+  /**
+   * Returns true if a transaction itself permits the caller to read it before it is in a block. Its subject may not exist
+   * until then, so that nobody could read it by the rule of the subject.
+   */
+  permitsPending(body: Uint8Array, identity: string | undefined): boolean;
 }
 
 /** Content for one caller, without what the caller may not read. */
@@ -37,6 +42,8 @@ export interface BlockRedactor {
   block(stored: StoredBlock, identity: string | undefined): Promise<Redacted<Block>>;
   /** Redacts the body of a transaction: `content` is undefined if the caller may not read it. */
   body(body: Uint8Array, identity: string | undefined): Promise<Redacted<Uint8Array | undefined>>;
+  /** Redacts the body of a transaction that is not in a block yet. */
+  pendingBody(body: Uint8Array, identity: string | undefined): Promise<Redacted<Uint8Array | undefined>>;
   /** Returns each body, or undefined if the caller may not read it. */
   bodies(bodies: readonly Uint8Array[], identity: string | undefined): Promise<(Uint8Array | undefined)[]>;
   /** Returns true for each subject that the caller may read, and for each undefined subject, which is public. */
@@ -47,6 +54,7 @@ export interface BlockRedactor {
 export const revealAll: BlockRedactor = {
   block: ({ block }) => Promise.resolve({ content: block, isPublic: false }),
   body: (body) => Promise.resolve({ content: body, isPublic: false }),
+  pendingBody: (body) => Promise.resolve({ content: body, isPublic: false }),
   bodies: (bodies) => Promise.resolve([...bodies]),
   areReadable: (subjects) => Promise.resolve(subjects.map(() => true)),
 };
@@ -66,6 +74,12 @@ export function createBlockRedactor(access: ReadAccess, maxCacheBytes: number): 
     return subjects.map((subject) => subject === undefined || readable.has(subject));
   }
 
+  async function redactBody(body: Uint8Array, identity: string | undefined): Promise<Redacted<Uint8Array | undefined>> {
+    const subject = access.subjectOf(body);
+    const [isReadable] = await areReadable([subject], identity);
+    return { content: isReadable! ? body : undefined, isPublic: subject === undefined };
+  }
+
   return {
     async block(stored, identity) {
       const { block } = stored;
@@ -75,11 +89,10 @@ export function createBlockRedactor(access: ReadAccess, maxCacheBytes: number): 
       return { content: { ...block, transactions }, isPublic: subjects.every((subject) => subject === undefined) };
     },
 
-    async body(body, identity) {
-      const subject = access.subjectOf(body);
-      const [isReadable] = await areReadable([subject], identity);
-      return { content: isReadable! ? body : undefined, isPublic: subject === undefined };
-    },
+    body: redactBody,
+    pendingBody: async (body, identity) =>
+      access.permitsPending(body, identity) ? { content: body, isPublic: false } : await redactBody(body, identity),
+
     async bodies(bodies, identity) {
       const subjects = await mapYielding(bodies, (body) => access.subjectOf(body));
       const isReadable = await areReadable(subjects, identity);

@@ -7,6 +7,7 @@ import { createChainService } from "../../chain/service.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { Call, Implementation } from "../../rpc/service.js";
 import type { ReadablePrograms } from "../../storage/stores/program-list-store.js";
+import { canRead, readAccessControl } from "../../storage/programs/access.js";
 import { targetAddress } from "../../base/program-address.js";
 import type { MayFollow } from "../network/followers.js";
 
@@ -62,5 +63,13 @@ function createReadership(programs: ReadablePrograms): ReadAccess {
         : ((operation.case === "storage" ? targetAddress(operation.value, body) : undefined) ?? "");
     },
     readable: (addresses, identity) => programs.readableOf(addresses, identity),
+    permitsPending(bytes, identity) {
+      const { sender, operation } = fromBinary(TransactionBodySchema, bytes, { readUnknownFields: false });
+      const change = operation.case === "storage" ? operation.value.operation : undefined;
+      return (
+        sender === identity ||
+        (change?.case === "createProgram" && canRead(readAccessControl(sender, change.value.access), identity))
+      );
+    },
   };
 }

@@ -686,7 +686,8 @@ export type GetTransactionResponse = Message<"gatehouse.chain.v1.GetTransactionR
 
   /**
    * Content of the transaction. Set if it was requested, the transaction is
-   * pending or included, and the caller may read it.
+   * pending or included, and the caller may read it. The sender may read it
+   * while it is pending, and whoever may read the program that it creates.
    *
    * @generated from field: optional gatehouse.chain.v1.TransactionBody body = 5;
    */
