@@ -3,7 +3,7 @@ import { generateKeyPairSync, verify, createPublicKey } from "node:crypto";
 import { chmod, readdir, stat, writeFile } from "node:fs/promises";
 import { inspect } from "node:util";
 import { join } from "node:path";
-import { createNodeKey, loadOrCreateNodeKey, nodeKeyPath } from "../../src/base/crypto/node-key.js";
+import { createNodeKey, loadNodeKey, loadOrCreateNodeKey, nodeKeyPath } from "../../src/base/crypto/node-key.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 test("creates a key once, with mode 0600 in a directory with mode 0700, and loads it afterwards", async (t) => {
@@ -50,4 +50,25 @@ test("rejects a file that is not an Ed25519 key, and leaves it unchanged", async
   const { privateKey } = generateKeyPairSync("x25519");
   await writeFile(nodeKeyPath(dir), privateKey.export({ type: "pkcs8", format: "pem" }));
   await t.throwsAsync(loadOrCreateNodeKey(dir), { message: /is a x25519 key; a node needs an Ed25519 key/ });
+});
+
+test("reads an encrypted key with its passphrase only", async (t) => {
+  const path = nodeKeyPath(await temporaryDirectory(t));
+  const { privateKey } = generateKeyPairSync("ed25519");
+  // The passphrase has a composed and a decomposed form, which look the same.
+  const [composed, decomposed] = ["caf\u00e9 au lait", "cafe\u0301 au lait"];
+  const pem = privateKey.export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: composed });
+  await writeFile(path, pem, { mode: 0o600 });
+  for (const passphrase of [composed, decomposed]) {
+    const { publicKey } = await loadNodeKey(path, () => Promise.resolve(passphrase));
+    t.is(
+      publicKey,
+      `0x${Buffer.from(createPublicKey(privateKey).export({ format: "jwk" }).x!, "base64url").toString("hex")}`,
+    );
+  }
+  await t.throwsAsync(
+    loadNodeKey(path, () => Promise.resolve("wrong")),
+    { message: /^The passphrase of the key .* is wrong, or the file is damaged\.$/ },
+  );
+  await t.throwsAsync(loadNodeKey(path), { message: /is encrypted, and a node cannot ask for its passphrase/ });
 });

@@ -51,12 +51,17 @@ export async function createNodeKey(path: string): Promise<NodeKey> {
   return toNodeKey(privateKey);
 }
 
+/** First line of an encrypted key (PKCS #8). */
+const encryptedStart = "-----BEGIN ENCRYPTED PRIVATE KEY-----";
+
 /**
  * Loads an existing key.
  *
- * @throws InputError with one sentence if the file is missing, is not an Ed25519 key, or can be read by other users.
+ * @param askPassphrase returns the passphrase of an encrypted key. Without it, the key must not be encrypted.
+ * @throws InputError with one sentence if the file is missing, is not an Ed25519 key, or can be read by other users; or
+ * if it is encrypted, and the passphrase is missing or wrong.
  */
-export async function loadNodeKey(path: string): Promise<NodeKey> {
+export async function loadNodeKey(path: string, askPassphrase?: () => Promise<string>): Promise<NodeKey> {
   const { mode } = await stat(path).catch(() => {
     throw new InputError(`There is no key at ${path}; create one with: gatehouse keygen --out ${path}`);
   });
@@ -64,9 +69,24 @@ export async function loadNodeKey(path: string): Promise<NodeKey> {
     throw new InputError(`The key ${path} can be read by others than its owner; run: chmod 600 ${path}`);
   }
   let key: KeyObject;
+  let isEncrypted = false;
   try {
-    key = createPrivateKey(await readFile(path));
+    const text = await readFile(path, "latin1");
+    isEncrypted = text.includes(encryptedStart);
+    // Pages that encrypt keys use the same Unicode form.
+    const passphrase = isEncrypted ? (await askPassphrase?.())?.normalize("NFKC") : undefined;
+    key = createPrivateKey({ key: text, ...(passphrase !== undefined && { passphrase }) });
   } catch (error) {
+    if (error instanceof InputError) {
+      throw error;
+    }
+    if (isEncrypted) {
+      throw new InputError(
+        askPassphrase === undefined
+          ? `The key ${path} is encrypted, and a node cannot ask for its passphrase; decrypt it with: openssl pkey -in ${path} -out FILE`
+          : `The passphrase of the key ${path} is wrong, or the file is damaged.`,
+      );
+    }
     const { code } = error as NodeJS.ErrnoException;
     const why = code === "EACCES" || code === "EISDIR" ? ` (${code})` : "";
     throw new InputError(`The key ${path} is not a readable private key in PEM form${why}; restore it from a backup.`);

@@ -1,19 +1,46 @@
 /** Keys of the command line, for signing transactions and for identifying a reader. */
 import { resolve } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { Writable } from "node:stream";
 import { hex32 } from "../../base/crypto/hash.js";
 import { loadNodeKey, type NodeKey } from "../../base/crypto/node-key.js";
 import { InputError } from "../../base/errors/start-error.js";
 import { requestOk } from "../calls/request-node.js";
-import type { NetworkFlags, ReadFlags } from "../usage/flags.js";
+import { type NetworkFlags, type ReadFlags, variables } from "../usage/flags.js";
 
-/** Loads a key from a file. Throws InputError if the file is missing or holds no key. */
+/**
+ * Loads a key from a file. For an encrypted key, reads the passphrase from a variable or asks for it. Throws InputError
+ * if the file is missing or holds no key.
+ */
 export async function loadKey(path: string | undefined): Promise<NodeKey> {
   if (path === undefined) {
     throw new InputError("--key FILE is required to sign; create a key with: gatehouse keygen --out FILE");
   }
-  return await loadNodeKey(resolve(path)).catch((error: unknown) => {
+  return await loadNodeKey(resolve(path), () => askPassphrase(path)).catch((error: unknown) => {
     throw new InputError(error instanceof Error ? error.message : String(error));
   });
+}
+
+/** Returns the passphrase of a key from the variable, or asks for it in the terminal, which does not show it. */
+async function askPassphrase(path: string): Promise<string> {
+  const known = process.env[variables.passphrase];
+  if (known !== undefined) {
+    return known;
+  }
+  if (!process.stdin.isTTY) {
+    throw new InputError(
+      `The key ${path} is encrypted; set ${variables.passphrase} to its passphrase, or run the command in a terminal, which asks for it.`,
+    );
+  }
+  process.stderr.write(`Passphrase of ${path}: `);
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const terminal = createInterface({ input: process.stdin, output: silent, terminal: true });
+  try {
+    return await terminal.question("");
+  } finally {
+    terminal.close();
+    process.stderr.write("\n");
+  }
 }
 
 /**

@@ -5,9 +5,10 @@ import { readInteger } from "../../base/text/integers.js";
 import { optionsByKey } from "../../config/options.js";
 
 /** Environment variables of commands, in addition to those of the node's options. */
-const variables = {
+export const variables = {
   node: "GATEHOUSE_NODE",
   key: "GATEHOUSE_KEY",
+  passphrase: "GATEHOUSE_KEY_PASSPHRASE",
   control: "GATEHOUSE_CONTROL",
   ca: "GATEHOUSE_CA",
 } as const;
