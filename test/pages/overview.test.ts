@@ -125,7 +125,7 @@ testBrowser.serial("lists all blocks and all transactions in tables with CSV exp
     await rowsOf(page, heading).last().getByRole("link", { name: "1", exact: true }).waitFor();
     await page.getByRole("button", { name: "CSV" }).waitFor();
     await inspect(t, page, `all-${heading.toLowerCase()}`, allVariants);
-    await page.getByRole("link", { name: "Overview" }).click();
+    await page.getByRole("link", { name: "Gatehouse" }).click();
   }
   t.deepEqual(errors, []);
 });

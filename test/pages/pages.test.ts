@@ -293,7 +293,7 @@ testBrowser.serial("plots show the last day, with their range and the change", a
   // No line is drawn across the time in which the node did not run.
   t.is((await plotTexts("pending")).lines, 2);
   t.is(await page.locator("#plot-pending").locator("..").locator(".scale").textContent(), "240");
-  t.regex(String(await page.locator("#plot-pending").locator("..").locator(".times").textContent()), /^1 d.* agonow$/);
+  t.regex(String(await page.locator("#plot-pending").locator("..").locator(".axis").textContent()), /^1 d.* agonow$/);
   await inspect(t, page, "status", allVariants);
   t.deepEqual(errors, []);
 });
@@ -302,8 +302,8 @@ testBrowser.serial(
   "the status page updates after events of the node, and polls if the node rejects streams",
   async (t) => {
     for (const [from, to, refused] of [
-      ["withStreams: 10_000", "withStreams: 3_600_000", []],
-      ["min: 1000", "min: 1000", ["**/health/watch", "**/events?*"]],
+      ["withStreams:1e4", "withStreams:36e5", []],
+      ["min:1e3", "min:1e3", ["**/health/watch", "**/events?*"]],
     ] as const) {
       const { page, go } = await open(t, "/status", { bypassCSP: true });
       await page.route("**/status", async (route) => {

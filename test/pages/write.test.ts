@@ -1,7 +1,14 @@
 /** Writing from the explorer in a real browser: keys, previews, and the way from an empty network to a verified field. */
 import type { ExecutionContext } from "ava";
+import { createGatehouse, createProgram, jsonText, keyFromSeed, setField } from "gatehouse-client";
+import { createPrivateKey, createPublicKey } from "node:crypto";
+import { chmod, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
+import { runCli } from "../helpers/nodes/run-cli.js";
+import { startPendingNode } from "../helpers/nodes/pending-node.js";
 import { startMember } from "../helpers/nodes/start-node.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { testUnless } from "../helpers/nodes/when.js";
 import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
 import { allVariants, inspect } from "../helpers/process/pages.js";
@@ -28,7 +35,8 @@ async function makeKey(page: Page): Promise<void> {
   await form.getByLabel(/^Passphrase/).fill(passphrase);
   await form.getByLabel(/again/).fill(passphrase);
   await form.getByRole("button", { name: "Create a key" }).click();
-  await page.getByText("Signed in:").waitFor();
+  // A narrow window has it in the menu.
+  await page.getByText("Signed in:").waitFor({ state: "attached" });
 }
 
 async function submitChange(page: Page, summary: string | RegExp): Promise<void> {
@@ -53,6 +61,8 @@ testBrowser.serial(
     const download = page.waitForEvent("download");
     await makeKey(page);
     t.regex((await download).suggestedFilename(), /^0x[0-9a-f]{16}\.key$/);
+    const backup = await readFile(await (await download).path(), "utf8");
+    t.true(backup.startsWith("-----BEGIN ENCRYPTED PRIVATE KEY-----"));
 
     await page.goto(`${node.rpcUrl}/explore#/new`);
     await page.locator("main").getByLabel("Name").fill("notes");
@@ -104,6 +114,7 @@ testBrowser.serial(
     );
 
     await page.goto(`${node.rpcUrl}/explore#/program/${address}`);
+    await page.getByText("private", { exact: true }).first().waitFor();
     await page.getByRole("button", { name: "Verify title" }).click();
     await page.getByText("✓ Verified.").waitFor();
     await page
@@ -151,6 +162,174 @@ testBrowser.serial("a stored key is encrypted, and unlocked with its passphrase 
   t.deepEqual(errors, []);
 });
 
+testBrowser.serial("a document is replaced, and a program deleted after its name is typed", async (t) => {
+  const { page, errors, go, node } = await open(t, "#/keys");
+  const seed = "5f".repeat(32);
+  const client = createGatehouse(node.rpcUrl, { signer: keyFromSeed(seed) });
+  t.teardown(() => client.close());
+  const data = jsonText('{"big": 12345678901234567890}');
+  const { hash, storageAddress } = await client.submit(createProgram({ name: "notes", data, access: "public" }));
+  await client.waitFor(hash);
+  await go();
+  const importing = page.getByRole("region", { name: "Import a key" });
+  await importing.getByLabel(/^Private key/).fill(seed);
+  await importing.getByLabel(/^Passphrase/).fill(passphrase);
+  await importing.getByLabel(/again/).fill(passphrase);
+  await importing.getByRole("button", { name: "Import" }).click();
+  await page.getByText("Signed in:").waitFor();
+  const open1 = async (kind: string): Promise<void> => {
+    await page.evaluate(`location.hash = "/change/${storageAddress}"`);
+    await heading(page, "Change notes").waitFor();
+    await page.locator("main").getByLabel("Change", { exact: true }).selectOption(kind);
+  };
+  await open1("Replace the document");
+  const document = page.locator("main").getByLabel("New document, as JSON");
+  // All digits are there to edit.
+  t.is(await document.inputValue(), '{"big": 12345678901234567890}');
+  await document.fill('{"title": "New"}');
+  await submitChange(page, "Replaces the document of");
+  t.deepEqual((await askJson<{ data: object }>(node.port, `/storage-program/${storageAddress}`)).data, {
+    title: "New",
+  });
+  await open1("Delete the program");
+  await page.getByLabel("Name of the program, to confirm").fill("note");
+  await page.getByRole("button", { name: "Preview" }).click();
+  await page.getByText("The entered name is not that of the program.").waitFor();
+  await page.getByLabel("Name of the program, to confirm").fill("notes");
+  await submitChange(page, "Deletes the program");
+  const gone = await askJson<{ errorCode?: string }>(node.port, `/storage-program/${storageAddress}`);
+  t.is(gone.errorCode, "NOT_FOUND");
+  t.deepEqual(errors, []);
+});
+
+testBrowser.serial(
+  "OpenSSL's form of an encrypted backup is read by Node.js, the command line and the page",
+  async (t) => {
+    const { page, errors, go, node } = await open(t, "#/keys");
+    await go();
+    const download = page.waitForEvent("download");
+    await makeKey(page);
+    const pem = await readFile(await (await download).path(), "utf8");
+    const publicKey = await page.evaluate<string>("JSON.parse(localStorage.getItem('gatehouse.keys'))[0].publicKey");
+    const { x } = createPublicKey(createPrivateKey({ key: pem, passphrase })).export({ format: "jwk" });
+    t.is(`0x${Buffer.from(x!, "base64url").toString("hex")}`, publicKey);
+    t.throws(() => createPrivateKey({ key: pem, passphrase: "wrong" }));
+
+    const path = join(await temporaryDirectory(t), "backup.key");
+    await writeFile(path, pem);
+    await chmod(path, 0o600);
+    const headers = ["identity", "headers", "--key", path, "--node", node.rpcUrl];
+    const read = await runCli(headers, { env: { GATEHOUSE_KEY_PASSPHRASE: passphrase } });
+    t.true(read.stdout.includes(publicKey), read.stderr);
+    t.regex(
+      (await runCli(headers, { env: { GATEHOUSE_KEY_PASSPHRASE: "wrong" } })).stderr,
+      /The passphrase of the key .* is wrong/,
+    );
+    t.regex((await runCli(headers)).stderr, /is encrypted; set GATEHOUSE_KEY_PASSPHRASE/);
+
+    await page.getByRole("button", { name: /^Delete/ }).click();
+    await page.getByRole("button", { name: "Delete permanently" }).click();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    const importing = page.getByRole("region", { name: "Import a key" });
+    for (const [entered, outcome] of [
+      ["wrong horse battery", importing.getByText("The passphrase is wrong.")],
+      [passphrase, page.getByText("Signed in:")],
+    ] as const) {
+      await importing.getByLabel(/^Private key/).fill(pem);
+      await importing.getByLabel(/^Passphrase/).fill(entered);
+      await importing.getByLabel(/again/).fill(entered);
+      await importing.getByRole("button", { name: "Import" }).click();
+      await outcome.waitFor();
+    }
+    // The dialog, which asks for no passphrase, says where such a key is read.
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("banner").getByRole("button", { name: "Sign in", exact: true }).click();
+    await page
+      .getByRole("dialog")
+      .getByLabel(/^Private key/)
+      .fill(pem);
+    await page.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("This key is encrypted. Import it under Keys, with its passphrase.").waitFor();
+    t.deepEqual(errors, []);
+  },
+);
+
+testBrowser.serial("a new key has a backup that is not encrypted only by choice", async (t) => {
+  const { page, go } = await open(t, "#/keys");
+  await go();
+  await page.getByLabel(/^Backup/).selectOption("plain");
+  const download = page.waitForEvent("download");
+  await makeKey(page);
+  t.regex(await readFile(await (await download).path(), "utf8"), /^-----BEGIN PRIVATE KEY-----\n[^-]+-----END/);
+});
+
+testBrowser.serial("own transactions that wait for a block are shown, and then leave the waiting", async (t) => {
+  const node = await startPendingNode(t);
+  const { page, go } = await openPage(t, browser, `${node.rpcUrl}/explore#/keys`);
+  await go();
+  await makeKey(page);
+  const create = async (access: string): Promise<void> => {
+    await page.evaluate('location.hash = "/new"');
+    await page.locator("main").getByLabel("Name").fill(access);
+    await page.locator("main").getByLabel("Document, as JSON").fill("{}");
+    await page.locator("main").getByLabel("Read access").selectOption(access);
+    await page.getByRole("button", { name: "Preview" }).click();
+    await page.getByRole("button", { name: "Sign and submit" }).click();
+    await heading(page, /^Transaction/).waitFor();
+    await page.getByRole("listitem").filter({ hasText: "Waiting for a block" }).and(page.locator(".done")).waitFor();
+  };
+  for (const access of ["public", "owner"]) {
+    await create(access);
+    await page.getByText(`Creates the program "${access}"`).waitFor();
+    t.is(await page.getByText("Only keys that").count(), 0);
+    t.is(await page.getByRole("button", { name: "Sign in with a key" }).count(), 0);
+  }
+  const owned = page.url();
+  const program = (await page
+    .getByRole("link", { name: /^stor-/ })
+    .first()
+    .getAttribute("href"))!;
+  // A program that is not in a block yet is not called private.
+  await page.evaluate(`location.hash = ${JSON.stringify(program)}`);
+  await page.getByText("the transaction that creates it waits for a block").waitFor();
+  t.is(await page.getByRole("button", { name: "Sign in with a key" }).count(), 0);
+  // Other readers see neither the operation nor a claim about its program.
+  await page.goto("about:blank");
+  await page.goto(owned);
+  await page.getByText("to the readers of its program, which may not exist yet").waitFor();
+  await page.getByRole("button", { name: "Sign in with a key" }).waitFor();
+
+  // In a block, the transaction waits no more.
+  await page.route("**/chain/transactions/0x*", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ json: { ...((await response.json()) as object), status: "included", blockNumber: 1 } });
+  });
+  await page.getByRole("listitem").filter({ hasText: "In a block" }).and(page.locator("[aria-current=step]")).waitFor();
+  t.is(await page.getByText("Waiting for a block").count(), 0);
+});
+
+testBrowser.serial("a program appears once its block arrives, in a page that waited for it", async (t) => {
+  const { page, go, node } = await open(t, "");
+  const client = createGatehouse(node.rpcUrl, { signer: keyFromSeed("5f".repeat(32)) });
+  t.teardown(() => client.close());
+  await go();
+  let isHidden = true;
+  await page.route("**/storage-program/stor-*", (route) =>
+    isHidden
+      ? route.fulfill({ status: 404, json: { success: false, error: "There is none.", errorCode: "NOT_FOUND" } })
+      : route.continue(),
+  );
+  const data = jsonText("{}");
+  const { hash, storageAddress } = await client.submit(createProgram({ name: "late", data, access: "public" }));
+  await client.waitFor(hash);
+  await page.evaluate(`location.hash = "/program/${storageAddress}"`);
+  await heading(page, "No program to show").waitFor();
+  isHidden = false;
+  await client.waitFor((await client.submit(setField(storageAddress, "a", 1))).hash);
+  await heading(page, "late").waitFor();
+  t.pass();
+});
+
 testBrowser.serial("invalid values are rejected before a preview, with the expected form", async (t) => {
   const { page, errors, go, node } = await open(t, "#/keys");
   await go();
@@ -162,7 +341,25 @@ testBrowser.serial("invalid values are rejected before a preview, with the expec
   await page.locator("main").getByLabel("Name").fill(`<img src=x onerror="document.title='markup'">`);
   await page.locator("main").getByLabel("Document, as JSON").fill("Hello");
   await preview.click();
-  await page.getByText("The document must be JSON").waitFor();
+  await page
+    .getByText('The document is not JSON. In line 1, column 1: a text needs quotation marks, such as "Hello".')
+    .waitFor();
+  for (const [text, problem] of [
+    ['{"a":1,}', "line 1, column 8: remove the comma before }."],
+    ['{\n  "a": 1\n  "b": 2\n}', "line 3, column 3: a comma or } must come next."],
+    ["[1, 2", "line 1, column 6: the text ends too early."],
+    ["{a: 1}", "line 1, column 2: the name of a member needs quotation marks."],
+    ['{"a" 1}', "line 1, column 6: : must come next."],
+    ['{"a": }', "line 1, column 7: a value is missing."],
+    ["[1] 2", "line 1, column 5: nothing may follow the value."],
+  ] as const) {
+    await page.locator("main").getByLabel("Document, as JSON").fill(text);
+    await preview.click();
+    await page.getByText(`The document is not JSON. In ${problem}`, { exact: true }).waitFor();
+  }
+  await page.locator("main").getByLabel("Document, as JSON").fill('{"a": 1, "a": 2}');
+  await preview.click();
+  await page.getByText('The document has two members with the name "a" in one object.').waitFor();
   await page.locator("main").getByLabel("Document, as JSON").fill("{}");
   await page.locator("main").getByLabel("Read access").selectOption("restricted");
   await page

@@ -7,9 +7,13 @@ import { cp, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { buildScript } from "./build-script.js";
 
-await cp("src/pages", "dist/assets", { recursive: true, filter: (path) => !/^src\/pages\/(docs|explore)$/.test(path) });
+await cp("src/pages", "dist/assets", {
+  recursive: true,
+  filter: (path) => !/^src\/pages\/(docs|explore|status)$/.test(path),
+});
 await writeFile("dist/assets/docs.js", await buildScript("docs/main.js"));
 await writeFile("dist/assets/explore.js", await buildScript("explore/main.ts"));
+await writeFile("dist/assets/status.js", await buildScript("status/main.js"));
 await writeFile("dist/assets/shell.js", await buildScript("explore/shell/shell-page.ts"));
 await cp("node_modules/uplot/dist/uPlot.min.css", "dist/assets/uplot.css");
 await writeFile("dist/assets/build", await hashOfCode(["dist/gen", "dist/src"]));

@@ -59,7 +59,7 @@ function renderLatest(blocks: readonly BlockSummary[], transactions: readonly Tr
         html`<a href="chain/blocks/${String(number)}">${String(number)}</a>`,
         timeOf(timestampMs),
         transactionCount ?? "not retained",
-        html`<code>${hash}</code>`,
+        digits(hash),
       ]),
     )}
     <h2>Transactions</h2>
@@ -68,8 +68,8 @@ function renderLatest(blocks: readonly BlockSummary[], transactions: readonly Tr
       transactions.map(({ blockNumber, timestampMs, body, hash }) => [
         html`<a href="chain/blocks/${String(blockNumber)}">${String(blockNumber)}</a>`,
         timeOf(timestampMs),
-        operationOf(body),
-        html`<a href="chain/transactions/${hash}"><code>${hash}</code></a>`,
+        html`<span class="${body === undefined ? "tag private" : "tag"}">${operationOf(body)}</span>`,
+        html`<a href="chain/transactions/${hash}">${digits(hash)}</a>`,
       ]),
     )}`.text;
 }
@@ -78,26 +78,34 @@ function renderTable(columns: readonly string[], rows: readonly (readonly (strin
   if (rows.length === 0) {
     return html`<p>There is none yet.</p>`;
   }
-  return html`<table>
-    <thead>
-      <tr>
-        ${columns.map((name) => html`<th scope="col">${name}</th>`)}
-      </tr>
-    </thead>
-    <tbody>
-      ${rows.map(
-        (cells) =>
-          html`<tr>
-            ${cells.map((cell) => html`<td>${cell}</td>`)}
-          </tr>`,
-      )}
-    </tbody>
-  </table>`;
+  return html`<div class="frame">
+    <table>
+      <thead>
+        <tr>
+          ${columns.map((name) => html`<th scope="col">${name}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (cells) =>
+            html`<tr>
+              ${cells.map((cell) => html`<td>${cell}</td>`)}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** Returns a hash, of which a narrow window shows the first and last digits. */
+function digits(hash: string): Html {
+  return html`<code class="digits" data-short="${hash.slice(0, 10)}…${hash.slice(-4)}">${hash}</code>`;
 }
 
 /** Returns the time in UTC, to the second. */
-function timeOf(timestampMs: bigint): string {
-  return new Date(Number(timestampMs)).toISOString().replace("T", " ").replace(/\..*/, " UTC");
+function timeOf(timestampMs: bigint): Html {
+  const time = new Date(Number(timestampMs)).toISOString();
+  return html`<time datetime="${time}">${time.replace("T", " ").replace(/\..*/, " UTC")}</time>`;
 }
 
 /** Returns the words of an operation's name: "create program" for `createProgram`. */

@@ -1,7 +1,7 @@
 /** Describes the access rule of a program. */
 import type { AccessRule } from "./responses.js";
 import { h } from "./dom.js";
-import { ownerLink } from "./parts.js";
+import { ownerLink, tag } from "./parts.js";
 import { escapeInvisible } from "./format.js";
 
 const modes: Readonly<Record<string, string>> = {
@@ -9,6 +9,14 @@ const modes: Readonly<Record<string, string>> = {
   owner: "Only its owner may read it.",
   restricted: "Its owner and the keys that the rule allows may read it.",
 };
+
+/** Names of the modes on badges. */
+const badges: Readonly<Record<string, string>> = { owner: "private" };
+
+/** Returns the badge of a program: `public`, `restricted` or `private`. */
+export function accessBadge({ mode }: AccessRule): HTMLElement {
+  return tag(badges[mode] ?? mode, mode === "public" ? undefined : "private");
+}
 
 /** Returns a description of a rule, with lists of the keys that it allows or excludes. */
 export function accessParts({ mode, allowed, blacklisted, groups }: AccessRule): HTMLElement {

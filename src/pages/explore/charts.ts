@@ -14,6 +14,7 @@ const spans = [
 type Span = (typeof spans)[number];
 
 const oneDecimal = (value: number): string => String(Math.round(10 * value) / 10);
+const whole = (value: number): string => String(Math.round(value));
 const charts: readonly {
   readonly name: SeriesName;
   readonly label: string;
@@ -22,9 +23,9 @@ const charts: readonly {
   { name: "transactions", label: "Transactions a minute", format: oneDecimal },
   { name: "blocks", label: "Blocks a minute", format: oneDecimal },
   { name: "blockTime", label: "Seconds between blocks", format: (value) => `${oneDecimal(value)} s` },
-  { name: "pending", label: "Pending transactions", format: oneDecimal },
-  { name: "commitments", label: "Commitments", format: oneDecimal },
-  { name: "online", label: "Peers online", format: oneDecimal },
+  { name: "pending", label: "Pending transactions", format: whole },
+  { name: "commitments", label: "Commitments", format: whole },
+  { name: "online", label: "Peers online", format: whole },
 ];
 
 /** Returns the charts, which load new values each minute until the signal aborts. */
@@ -167,6 +168,9 @@ function sizeIn(area: HTMLElement): { width: number; height: number } {
   return { width: Math.max(area.clientWidth, 100), height: 130 };
 }
 
+/** Steps between the values on an axis. All are whole, since the charts count blocks, transactions, peers and seconds. */
+const wholeSteps = Array.from({ length: 12 }, (_, i) => 10 ** i).flatMap((power) => [power, 2 * power, 5 * power]);
+
 /** Returns a function that reads a color of the current theme from its CSS variable. */
 const color = (name: string) => (): string => getComputedStyle(document.documentElement).getPropertyValue(name);
 
@@ -189,7 +193,7 @@ function optionsOf(
     scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, (max ?? 0) * 1.1)] } },
     axes: [
       { ...axis, size: 24, space: 60, values: (_plot, splits) => splits.map(clock) },
-      { ...axis, size: 52, space: 30, values: (_plot, splits) => splits.map(format) },
+      { ...axis, size: 52, space: 30, incrs: wholeSteps, values: (_plot, splits) => splits.map(format) },
     ],
     series: [
       {},

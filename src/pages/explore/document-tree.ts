@@ -1,9 +1,15 @@
 /** Shows JSON texts as collapsible trees. Numbers and the order of members remain as written. */
 import { eachMember, itemsOf } from "../../storage/documents/document.js";
+import { eachField } from "../../storage/documents/document-parts.js";
 import { typeOfJson } from "../../storage/documents/json-text.js";
 import { button, h } from "./dom.js";
 import { untrusted } from "./parts.js";
 import { counted, truncate } from "./format.js";
+
+/** Returns the JSON text of a member of an object, in which numbers keep all digits. */
+export function memberOf(text: string, name: string): string {
+  return [...eachField(text)].find((field) => field.name === name)!.value;
+}
 
 /** Member of an object or item of an array, with its name or index and its JSON text. */
 export interface Part {

@@ -52,6 +52,16 @@ export function sizeOf(bytes: number): string {
   return bytes < 1000 ? `${bytes} bytes` : `${(bytes / 1000).toFixed(bytes < 100_000 ? 1 : 0)} kB`;
 }
 
+/** Returns a number with separators between groups of digits. */
+export function grouped(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
+/** Returns a duration in seconds with at most one decimal, such as `2.5 s`. */
+export function secondsOf(ms: number): string {
+  return `${Math.round(ms / 100) / 10} s`;
+}
+
 /** Returns a count with its noun: `one block`, `2 blocks`. */
 export function counted(count: number, singular: string, plural = `${singular}s`): string {
   return `${count} ${count === 1 ? singular : plural}`;

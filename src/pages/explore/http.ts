@@ -1,5 +1,6 @@
 /** Requests over plain HTTP to the node that served the page. */
 import { setClock } from "./format.js";
+import type { HealthResponse } from "./responses.js";
 
 /** Error of a request: the node's message, and its reason if it has one. */
 export class NodeError extends Error {
@@ -19,6 +20,13 @@ export interface Http {
   fetchJson<T>(path: string, signal?: AbortSignal): Promise<T>;
   /** Requests a path and returns the response as unparsed text. Rejects with NodeError. */
   fetchText(path: string, signal?: AbortSignal): Promise<string>;
+  /**
+   * Requests a stream as lines of JSON, with the identity of the reader, which an EventSource cannot send. Yields the
+   * parsed lines until the stream ends or the signal aborts. Rejects with NodeError.
+   */
+  fetchLines<T>(path: string, signal: AbortSignal): AsyncGenerator<T, void>;
+  /** Returns the health; undefined without a response. A failing node responds with status 503 and its health. */
+  fetchHealth(): Promise<HealthResponse | undefined>;
   /** Sends JSON to a path. Rejects with NodeError. */
   post(path: string, body: object): Promise<void>;
   /** Returns the URL of a path of the node. */
@@ -26,6 +34,7 @@ export interface Http {
 }
 
 const timeoutMs = 15_000;
+const healthTimeoutMs = 10_000;
 
 /**
  * Creates the HTTP client.
@@ -48,6 +57,22 @@ export function createHttp(
     }
     return new URL(path, base).href;
   };
+
+  async function* fetchLines<T>(path: string, signal: AbortSignal): AsyncGenerator<T, void> {
+    const headers = { ...(await headersOf()), Accept: "application/jsonl" };
+    const response = await fetch(urlOf(path), { headers, signal, credentials: "omit" });
+    if (!response.ok || response.body === null) {
+      throw errorOf(response.status, await response.text());
+    }
+    const decoder = new TextDecoder();
+    const reader = response.body.getReader();
+    let rest = "";
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      const lines = (rest + decoder.decode(part.value, { stream: true })).split("\n");
+      rest = lines.pop()!;
+      yield* lines.filter((line) => line.trim() !== "").map((line) => JSON.parse(line) as T);
+    }
+  }
 
   async function request(path: string, init: RequestInit, signal?: AbortSignal): Promise<string> {
     const headers = { ...(await headersOf()), ...(init.body !== undefined && { "Content-Type": "application/json" }) };
@@ -78,6 +103,15 @@ export function createHttp(
   return {
     urlOf,
     fetchText,
+    fetchLines,
+    async fetchHealth() {
+      try {
+        const response = await fetch(urlOf("health"), { signal: AbortSignal.timeout(healthTimeoutMs) });
+        return (await response.json()) as HealthResponse;
+      } catch {
+        return undefined;
+      }
+    },
     async post(path, body) {
       await request(path, { method: "POST", body: JSON.stringify(body) });
     },

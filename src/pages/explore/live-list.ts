@@ -17,14 +17,17 @@ export interface LiveListSettings<Item> {
   readonly label: string;
   readonly columns: readonly string[];
   readonly maxRows: number;
+  /** True if all cells are short, so that a row fits a line of a phone. */
+  readonly isShort?: boolean;
   /** Returns a text that differs for each row, and changes with its content. */
   readonly keyOf: (item: Item) => string;
   readonly rowOf: (item: Item) => Content[];
 }
 
-export function liveList<Item>({ label, columns, maxRows, keyOf, rowOf }: LiveListSettings<Item>): LiveList<Item> {
+export function liveList<Item>(settings: LiveListSettings<Item>): LiveList<Item> {
+  const { label, columns, maxRows, isShort = false, keyOf, rowOf } = settings;
   const { element, add, body } = table(label, columns);
-  element.classList.add("live");
+  element.classList.add("live", ...(isShort ? ["rows"] : []));
   let shown: string[] = [];
   return {
     element,

@@ -67,7 +67,7 @@ async function show(isNavigation: boolean): Promise<void> {
   showNotice(undefined);
   main.setAttribute("aria-busy", "true");
   const view = await (
-    route === undefined ? noView() : views[route.kind]({ node, proofs, signal, signIn }, route.name ?? "")
+    route === undefined ? noView() : views[route.kind]({ node, proofs, signal, signIn, reload }, route.name ?? "")
   ).catch((error: unknown) => viewError(error, signal));
   if (signal.aborted) {
     return;
@@ -81,6 +81,8 @@ async function show(isNavigation: boolean): Promise<void> {
   }
   scrollTo(0, scrollOf(history.state));
 }
+
+const reload = (): void => void show(false);
 
 const noView = (): Promise<View> =>
   Promise.resolve({ title: "Nothing here", contents: [note("The explorer has no view at this address.")] });

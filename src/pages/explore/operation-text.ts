@@ -26,6 +26,29 @@ export function describeChange(kind: string): string {
 /** Text for an operation that the reader may not read. */
 const hiddenText = "Not shown to you";
 
+/** Kinds of operations by their names in the API, as filters and badges name them. */
+export const operationKinds: Readonly<Record<string, string>> = {
+  createProgram: "Create program",
+  writeProgram: "Write program",
+  setField: "Set field",
+  setItem: "Set item",
+  appendItem: "Append item",
+  deleteField: "Delete field",
+  deleteItem: "Delete item",
+  updateAccess: "Update access",
+  deleteProgram: "Delete program",
+  addCommitment: "Add commitment",
+  spendNullifier: "Spend nullifier",
+};
+/** Kind of an operation that the reader may not read. */
+export const hiddenKind = "Private";
+
+/** Returns the kind of the operation of a transaction. */
+export function kindOf(body: TransactionBody | undefined): string {
+  const name = Object.keys(body?.storage ?? body?.zk ?? {})[0];
+  return name === undefined ? hiddenKind : (operationKinds[name] ?? name);
+}
+
 function operationOf(body: TransactionBody | undefined): Operation | undefined {
   return body && readOperation(body, sha256Hex);
 }

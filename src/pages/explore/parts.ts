@@ -27,12 +27,12 @@ export function ownerLink(key: string): HTMLElement {
 
 /** Returns a link to an owner with all digits of the key. */
 export function fullOwnerLink(key: string): HTMLElement {
-  return codeLink("owner", key, key);
+  return codeLink("owner", key, allDigits(key));
 }
 
 /** Returns a link to a block with all digits of its hash. */
 export function fullBlockLink(hash: string): HTMLElement {
-  return codeLink("block", hash, hash);
+  return codeLink("block", hash, allDigits(hash));
 }
 
 export function nullifierLink(hash: string): HTMLElement {
@@ -46,13 +46,23 @@ export function commitmentLink(commitment: string): HTMLElement {
 /**
  * Returns a link with a text, by default the shortened name. A button copies the full name, which is also the title.
  */
-function codeLink(kind: ItemView, name: string, text = short(name)): HTMLElement {
-  return copyable(h("a", { href: linkTo({ kind, name }), title: name }, code(text)), name);
+function codeLink(kind: ItemView, name: string, content = code(short(name))): HTMLElement {
+  return copyable(h("a", { href: linkTo({ kind, name }), title: name }, content), name);
 }
 
 /** Returns a hash or key with a button that copies it. */
 export function hash(text: string): HTMLElement {
-  return copyable(code(text), text);
+  return copyable(allDigits(text), text);
+}
+
+/** Returns a hash or key in one line. A window that is too narrow for it shows its first and last digits. */
+function allDigits(text: string): HTMLElement {
+  return h("code", { class: "digits", "data-short": short(text) }, text);
+}
+
+/** Returns a short word in a frame, such as a kind or a state. */
+export function tag(text: string, className?: string): HTMLElement {
+  return h("span", { class: className === undefined ? "tag" : `tag ${className}` }, text);
 }
 
 /** Returns the first and last digits of a hash or key, with a button that copies it. */
@@ -82,9 +92,9 @@ export function timeAgo(ms: number): HTMLElement {
   return h("time", { datetime: new Date(ms).toISOString(), title: timeOf(ms), "data-ms": ms }, ago(ms));
 }
 
-/** Returns the age of a time, and the time. */
+/** Returns the age of a time, and the time. A line may break between them, but not inside. */
 export function timeAndAge(ms: number): HTMLElement {
-  return h("span", {}, timeAgo(ms), " ", h("span", { class: "dim" }, timeOf(ms)));
+  return h("span", { class: "times" }, timeAgo(ms), " ", h("span", { class: "dim" }, timeOf(ms)));
 }
 
 /** Updates the ages of all shown times. */
@@ -98,6 +108,15 @@ export function updateTimes(): void {
 export function facts(entries: Readonly<Record<string, Content>>): HTMLElement {
   const shown = Object.entries(entries).filter(([, value]) => value !== undefined);
   return h("dl", {}, ...shown.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+}
+
+/** Returns a row of numbers with their labels. */
+export function tiles(entries: Readonly<Record<string, Content>>): HTMLElement {
+  return h(
+    "dl",
+    { class: "tiles" },
+    ...Object.entries(entries).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+  );
 }
 
 /** Returns a section of a view. Its heading is also its label for screen readers. */

@@ -5,6 +5,7 @@
  */
 import { type IdentityHeaders, identityHeaders } from "../../../client/src/identity.js";
 import { keyFromPem, keyFromSeed } from "../../../client/src/keys.js";
+import { isEncryptedPem } from "./write/key-file.js";
 import { validateSigner, type ValidSigner } from "../../../client/src/signer.js";
 
 /** Session of the reader, signed in or signed out. */
@@ -119,6 +120,9 @@ export function createSession(network: () => Promise<string>): Session {
     headers,
     signIn(key) {
       const text = key.trim();
+      if (isEncryptedPem(text)) {
+        throw new TypeError("This key is encrypted. Import it under Keys, with its passphrase.");
+      }
       const valid = validateSigner(text.includes("-----") ? keyFromPem(text) : keyFromSeed(text));
       change({ publicKey: valid.publicKey, passes: [] }, valid);
       // A page that the reader opens next uses the session, whether or not this page requests something first.

@@ -10,6 +10,8 @@ export interface ViewContext {
   readonly signal: AbortSignal;
   /** Opens the sign-in dialog. After the sign-in, the view is loaded again. */
   readonly signIn: () => void;
+  /** Loads the view again. */
+  readonly reload: () => void;
 }
 
 /** Rendered view: its title and the elements below the title. */

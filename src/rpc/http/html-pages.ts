@@ -79,8 +79,8 @@ export function createStatusPages({ history, everyMs, database }: StatusPageData
   return {
     "/status": createPage({
       html: "status.html",
-      styles: ["status.css", "cards.css"],
-      scripts: ["shell.js", "status-words.js", "status-plots.js", "status.js"],
+      styles: ["status.css", "views.css", "cards.css"],
+      scripts: ["status.js"],
     }),
     "/status/data": {
       contentType: "application/json; charset=utf-8",

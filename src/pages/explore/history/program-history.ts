@@ -18,6 +18,8 @@ const kinds = [
 ];
 /** Maximum numbers of changes that a comparison reads, of versions in a list, and of shown differences. */
 const [maxChanges, maxChoices, maxDifferences] = [1_000, 200, 500];
+/** Values of the filters, for lists without a filter. */
+const noFilter: ReadonlyMap<string, string> = new Map();
 /** Number of transactions that are requested concurrently. */
 const concurrency = 6;
 
@@ -56,7 +58,7 @@ export async function programHistory({ node, signal }: ViewContext, path: string
       empty: "No change is stored on this node.",
       load,
     }),
-    load(undefined, maxChoices),
+    load(undefined, maxChoices, noFilter),
   ]);
   return h("div", {}, list, comparisonForm(choices));
 
@@ -152,7 +154,7 @@ export async function programHistory({ node, signal }: ViewContext, path: string
     let token: string | undefined;
     let isFound = false;
     do {
-      const batch = await load(token, 200);
+      const batch = await load(token, 200, noFilter);
       for (const change of batch.rows) {
         missing.delete(change.transactionHash);
         changes.push(change);

@@ -6,29 +6,36 @@ import { commitmentLink, note, nullifierLink, programLink, shortHash, untrusted 
 
 /** Event of a block. One member is set, which names the kind of the event. */
 interface EffectEvent {
-  readonly blockNumber: number;
   readonly program?: { readonly storageAddress: string; readonly change: string; readonly fields: readonly string[] };
   readonly nullifier?: { readonly nullifierHash: string };
   readonly commitments?: { readonly commitments: readonly string[]; readonly root: string };
+  /** Set in the message that follows all events of the block. */
+  readonly progress?: object;
 }
 
-const kinds = ["program", "nullifier", "commitments"] as const;
 const timeoutMs = 15_000;
 /** Maximum number of fields and of commitments that are listed. */
 const maxListed = 50;
 
-/** Returns the effects as elements. Rejects if the node no longer has the events of the block. */
+/**
+ * Returns the effects as elements. Rejects if the node no longer has the events of the block.
+ *
+ * @param isReadable false if the reader may not read the operation, so that its effects are missing, too.
+ */
 export async function transactionEffects(
   node: ExploredNode,
-  hash: string,
-  blockNumber: number,
+  {
+    hash,
+    blockNumber,
+    isReadable,
+  }: { readonly hash: string; readonly blockNumber: number; readonly isReadable: boolean },
   signal: AbortSignal,
 ): Promise<HTMLElement[]> {
-  const events = await readEvents(node, hash, blockNumber, signal);
-  const items = events.map(itemOf).filter((item) => item !== undefined);
-  return items.length === 0
-    ? [note("No changes that your key may read.")]
-    : [h("ul", { class: "keys" }, ...items.map((item) => h("li", {}, item)))];
+  const items = (await readEvents(node, hash, blockNumber, signal)).map(itemOf).filter((item) => item !== undefined);
+  if (items.length > 0) {
+    return [h("ul", { class: "keys" }, ...items.map((item) => h("li", {}, item)))];
+  }
+  return [note(isReadable ? "It changed nothing." : "Its changes are shown only to those who may read the operation.")];
 }
 
 /** Reads events until the stream reaches the latest block, at most for 15 s. */
@@ -38,28 +45,24 @@ async function readEvents(
   blockNumber: number,
   signal: AbortSignal,
 ): Promise<EffectEvent[]> {
-  return await new Promise((resolve, reject) => {
-    const events: EffectEvent[] = [];
-    const source = new EventSource(node.urlOf(`events?fromBlock=${blockNumber}&transactions=${hash}`));
-    const timer = setTimeout(() => end(), timeoutMs);
-    const end = (): void => {
-      clearTimeout(timer);
-      source.close();
-      resolve(events);
-    };
-    for (const kind of kinds) {
-      source.addEventListener(kind, ({ data }: MessageEvent<string>) => events.push(JSON.parse(data) as EffectEvent));
-    }
-    // Sent when the stream has reached the latest block: all events of this block have arrived.
-    source.addEventListener("progress", end);
-    source.addEventListener("error", () => {
-      if (source.readyState === EventSource.CLOSED) {
-        clearTimeout(timer);
-        reject(new Error("This node no longer has the events of the block."));
+  const events: EffectEvent[] = [];
+  const end = new AbortController();
+  const signals = AbortSignal.any([signal, end.signal, AbortSignal.timeout(timeoutMs)]);
+  const path = `events?fromBlock=${blockNumber}&transactions=${hash}`;
+  try {
+    for await (const event of node.fetchLines<EffectEvent>(path, signals)) {
+      if (event.progress !== undefined) {
+        break;
       }
-    });
-    signal.addEventListener("abort", end);
-  });
+      events.push(event);
+    }
+  } catch (error) {
+    if (!signals.aborted) {
+      throw error;
+    }
+  }
+  end.abort();
+  return events;
 }
 
 /** Describes an event; undefined for an event of another kind. */

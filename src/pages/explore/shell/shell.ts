@@ -1,5 +1,5 @@
 /** Header and footer of all pages: network, health, latest block, search, colors, version, key and genesis. */
-import type { HeadResponse, HealthResponse } from "../responses.js";
+import type { HeadResponse } from "../responses.js";
 import { byId, h, setText } from "../dom.js";
 import type { Http } from "../http.js";
 import { watchBlocks } from "../live.js";
@@ -34,6 +34,11 @@ export function startShell(node: Http): void {
 /** Marks the navigation link to the current page or view. */
 export function markCurrentLink(): void {
   const current = location.href.replace(/\?.*/, "").replace(/explore(#\/?)?$/, "explore#/");
+  const menu = byId("pages");
+  // A link to another view of this page leaves the menu open. Browsers without popovers have no menu.
+  if ("popover" in menu && menu.matches(":popover-open")) {
+    menu.hidePopover();
+  }
   for (const link of document.querySelectorAll<HTMLAnchorElement>(".shell nav a")) {
     const isCurrent = link.href === (link.hash === "" ? current.replace(/#.*/, "") : current);
     link.toggleAttribute("aria-current", false);
@@ -67,16 +72,21 @@ async function showNetwork(node: Http): Promise<void> {
   if (head !== undefined) {
     setText(byId("shell-network"), name ?? short(head.genesisHash));
     byId("shell-network").title = `${name ?? "Network"}, genesis ${head.genesisHash}`;
-    setText(byId("shell-genesis"), head.genesisHash);
+    setDigits("shell-genesis", head.genesisHash);
   }
   if (key !== undefined) {
-    setText(byId("shell-key"), key);
+    setDigits("shell-key", key);
   }
+}
+
+function setDigits(id: string, text: string): void {
+  setText(byId(id), text);
+  byId(id).dataset["short"] = short(text);
 }
 
 async function showHealth(node: Http): Promise<void> {
   if (!document.hidden) {
-    const health = await fetchHealth(node);
+    const health = await node.fetchHealth();
     const badge = byId("shell-status");
     setText(badge, health?.status ?? "no response");
     badge.className = `badge ${statusClass[health?.status ?? ""] ?? "bad"}`;
@@ -85,16 +95,6 @@ async function showHealth(node: Http): Promise<void> {
     }
   }
   setTimeout(() => void showHealth(node), healthIntervalMs);
-}
-
-/** Returns the health; undefined without a response. A failing node responds with status 503 and its health. */
-async function fetchHealth(node: Http): Promise<HealthResponse | undefined> {
-  try {
-    const response = await fetch(node.urlOf("health"), { signal: AbortSignal.timeout(healthIntervalMs) });
-    return (await response.json()) as HealthResponse;
-  } catch {
-    return undefined;
-  }
 }
 
 async function showBlock(node: Http, number: number): Promise<void> {
@@ -106,6 +106,9 @@ async function showBlock(node: Http, number: number): Promise<void> {
       `Block ${head.number}`,
     );
     // The genesis file may have any timestamp, so that the age of block 0 means nothing.
-    byId("shell-block").replaceChildren(link, ...(head.number === 0 ? [] : [", ", timeAgo(head.timestamp)]));
+    byId("shell-block").replaceChildren(
+      link,
+      ...(head.number === 0 ? [] : [h("span", { class: "age" }, ", ", timeAgo(head.timestamp))]),
+    );
   }
 }

@@ -1,9 +1,9 @@
 /** Columns, filter and loader of tables of transactions. */
 import type { TransactionsResponse, TransactionSummary } from "../responses.js";
-import { type Column, column, containing, type DataTable, type Filter } from "./data-table.js";
+import { type Column, column, containing, type DataTable, type Filter, oneOf } from "./data-table.js";
 import { type ExploredNode, withQuery } from "../node.js";
-import { operationLine, operationText } from "../operation-text.js";
-import { blockLink, ownerLink, timeAndAge, transactionLink } from "../parts.js";
+import { hiddenKind, kindOf, operationKinds, operationLine, operationText } from "../operation-text.js";
+import { blockLink, ownerLink, tag, timeAndAge, transactionLink } from "../parts.js";
 
 const time: Column<{ readonly timestamp: number }> = {
   name: "Time",
@@ -18,6 +18,11 @@ export const transactionColumns = {
   ...{ time, block },
   index: { name: "Index", cell: ({ index }) => index, csv: ({ index }) => index },
   hash: { name: "Hash", cell: ({ hash }) => transactionLink(hash), csv: ({ hash }) => hash },
+  kind: {
+    name: "Kind",
+    cell: ({ body }) => tag(kindOf(body), body === undefined ? "private" : undefined),
+    csv: ({ body }) => kindOf(body),
+  },
   operation: { name: "Operation", cell: ({ body }) => operationLine(body), csv: ({ body }) => operationText(body) },
   sender: { name: "Sender", cell: ({ body }) => body && ownerLink(body.sender), csv: ({ body }) => body?.sender },
 } as const satisfies Record<string, Column<TransactionSummary>>;
@@ -28,14 +33,34 @@ export const operationFilter: Filter<TransactionSummary> = containing(
   ({ body }) => operationText(body) ?? "",
 );
 
+export const kindFilter: Filter<TransactionSummary> = oneOf(
+  "kind",
+  "Kind",
+  [...Object.values(operationKinds), hiddenKind],
+  ({ body }) => kindOf(body),
+);
+
+/** Filter by the sender. The node applies it to a complete key, and the page to a part of one. */
+export const senderFilter: Filter<TransactionSummary> = containing(
+  "sender",
+  "Sender contains",
+  ({ body }) => body?.sender ?? "",
+  (value) => value.replace(/^ed25519:/i, ""),
+);
+
+const completeKey = /^(ed25519:)?(0x)?[0-9a-f]{64}$/i;
+
 /** Returns a loader for the transactions of a block, of a sender, or of the chain. */
 export function loadTransactions(
   { fetchJson }: Pick<ExploredNode, "fetchJson">,
   filter: { readonly blockNumber?: string; readonly sender?: string },
   signal: AbortSignal,
 ): DataTable<TransactionSummary>["load"] {
-  return async (pageToken, size) => {
-    const path = withQuery("chain/transactions", { ...filter, pageToken, pageSize: String(size) });
+  return async (pageToken, size, values) => {
+    const entered = values.get(senderFilter.name) ?? "";
+    const sender = completeKey.test(entered) ? { sender: entered } : {};
+    const query = { ...sender, ...filter, pageToken, pageSize: String(size) };
+    const path = withQuery("chain/transactions", query);
     const { transactions, nextPageToken } = await fetchJson<TransactionsResponse>(path, signal);
     return { rows: transactions, next: nextPageToken };
   };

@@ -14,7 +14,6 @@ import {
   fullBlockLink,
   fullOwnerLink,
   hash as copyableHash,
-  link,
   messageOf,
   ownerLink,
   section,
@@ -22,8 +21,15 @@ import {
   timeAgo,
   timeAndAge,
 } from "../parts.js";
+import { linkTo } from "../routes.js";
 import type { Proofs } from "../proof/proofs.js";
-import { loadTransactions, operationFilter, transactionColumns } from "../table/transaction-rows.js";
+import {
+  kindFilter,
+  loadTransactions,
+  operationFilter,
+  senderFilter,
+  transactionColumns,
+} from "../table/transaction-rows.js";
 import { trustForm } from "../proof/trust-form.js";
 import { type Step, stepList, unprovedNotice } from "../proof/verify-steps.js";
 import type { View, ViewContext } from "../view.js";
@@ -40,12 +46,12 @@ export async function viewBlock({ node, proofs, signal }: ViewContext, name: str
   ]);
   const { hash, header, transactionHashes, block } = response;
   const { number, timestamp } = header;
-  const { index, hash: hashColumn, operation, sender } = transactionColumns;
+  const { index, hash: hashColumn, kind, operation, sender } = transactionColumns;
   const transactions = await dataTable({
     id: "transactions",
     label: "Transactions",
-    columns: [hashColumn, index, operation, sender],
-    filters: [operationFilter],
+    columns: [hashColumn, index, kind, operation, sender],
+    filters: [kindFilter, operationFilter, senderFilter],
     empty: "It has no transactions.",
     load: loadTransactions(node, { blockNumber: String(number) }, signal),
   });
@@ -55,10 +61,10 @@ export async function viewBlock({ node, proofs, signal }: ViewContext, name: str
     contents: [
       h(
         "p",
-        {},
-        ...(number > 1 ? [link({ kind: "block", name: String(number - 1) }, `← Block ${number - 1}`), " "] : []),
+        { class: "buttons" },
+        ...(number > 1 ? [neighbor(number - 1, `← Block ${number - 1}`), " "] : []),
         ...(number < latest.number
-          ? [link({ kind: "block", name: String(number + 1) }, `Block ${number + 1} →`)]
+          ? [neighbor(number + 1, `Block ${number + 1} →`)]
           : [h("span", { class: "dim" }, "This is the latest block.")]),
       ),
       facts({
@@ -88,6 +94,11 @@ export async function viewBlock({ node, proofs, signal }: ViewContext, name: str
       section("Signature", ...blockVerifier(proofs, response, latest), trustForm(proofs, node)),
     ],
   };
+}
+
+/** Returns the link to the block before or after. */
+function neighbor(number: number, text: string): HTMLElement {
+  return h("a", { class: "press", href: linkTo({ kind: "block", name: String(number) }) }, text);
 }
 
 /** Describes the latest signed statement of an authority about its latest block. */

@@ -1,5 +1,5 @@
 /** Shows the keys that this browser stores, and makes or imports one. */
-import { bytesToHex, hexToBytes } from "../../../../client/src/bytes.js";
+import { bytesToHex } from "../../../../client/src/bytes.js";
 import { seedFromPem } from "../../../../client/src/keys.js";
 import { button, h, setText } from "../dom.js";
 import { short } from "../format.js";
@@ -7,6 +7,7 @@ import { messageOf, note, ownerLink, section } from "../parts.js";
 import type { Session } from "../session.js";
 import { saveFile } from "../table/csv.js";
 import type { ViewContext, View } from "../view.js";
+import { decryptPem, encryptedPem, isEncryptedPem, plainPem } from "../write/key-file.js";
 import {
   deleteKey,
   insecureText,
@@ -18,26 +19,35 @@ import {
   unlockKey,
 } from "../write/key-store.js";
 
-export function viewKeys({ node: { session } }: ViewContext): Promise<View> {
+export function viewKeys({ node: { session }, signIn }: ViewContext): Promise<View> {
   const keys = listKeys();
   return Promise.resolve({
     title: "Keys",
-    contents: isSecure()
-      ? [
-          note(
-            "Keys are stored in this browser only, encrypted with a passphrase that cannot be recovered. The page that uses them comes from this node: use only nodes that you trust.",
-          ),
-          section(
-            "Stored keys",
-            keys.length === 0
-              ? note("No keys are stored.")
-              : h("ul", { class: "fields" }, ...keys.map((key) => storedKey(session, key))),
-          ),
-          section("Create a key", newKeyForm(session)),
-          section("Import a key", importForm(session)),
-        ]
-      : [h("p", { class: "bad" }, insecureText)],
+    contents: [
+      ...(session.publicKey === undefined
+        ? [h("p", { class: "buttons" }, button("Sign in with a key that is not stored", {}, signIn))]
+        : []),
+      ...storageContents(session, keys),
+    ],
   });
+}
+
+function storageContents(session: Session, keys: readonly StoredKey[]): HTMLElement[] {
+  return isSecure()
+    ? [
+        note(
+          "Keys are stored in this browser only, encrypted with a passphrase that cannot be recovered. The page that uses them comes from this node: use only nodes that you trust.",
+        ),
+        section(
+          "Stored keys",
+          keys.length === 0
+            ? note("No keys are stored.")
+            : h("ul", { class: "fields" }, ...keys.map((key) => storedKey(session, key))),
+        ),
+        section("Create a key", newKeyForm(session)),
+        section("Import a key", importForm(session)),
+      ]
+    : [h("p", { class: "bad" }, insecureText)];
 }
 
 function storedKey(session: Session, key: StoredKey): HTMLElement {
@@ -66,21 +76,29 @@ function storedKey(session: Session, key: StoredKey): HTMLElement {
 }
 
 function newKeyForm(session: Session): HTMLElement {
+  const backup = h(
+    "select",
+    {},
+    h("option", { value: "encrypted" }, "Encrypted with the passphrase"),
+    h("option", { value: "plain" }, "Not encrypted: whoever has the file has the key"),
+  );
   const form = passphraseForm({
     label: "Create a key",
-    fields: [],
+    fields: [h("label", {}, "Backup, which the browser downloads as a file ", backup)],
     isNew: true,
     async submit(passphrase) {
       const seed = bytesToHex(crypto.getRandomValues(new Uint8Array(32)));
+      const isEncrypted = backup.value === "encrypted";
       const { publicKey } = await storeKey(seed, passphrase);
-      saveFile(`${publicKey.slice(0, 18)}.key`, "application/x-pem-file", pemOf(seed));
+      const text = isEncrypted ? await encryptedPem(seed, passphrase) : plainPem(seed);
+      saveFile(`${publicKey.slice(0, 18)}.key`, "application/x-pem-file", text);
       session.signIn(seed);
     },
   });
   return h(
     "div",
     {},
-    note("The browser also downloads the key as a file that is not encrypted. Store it as a backup, or delete it."),
+    note("The command line reads both forms of the backup. Without a backup, a lost browser is a lost key."),
     form,
   );
 }
@@ -95,11 +113,22 @@ function importForm(session: Session): HTMLElement {
   });
   return passphraseForm({
     label: "Import",
-    fields: [h("label", {}, "Private key: 64 hex digits, or the text of a PEM file ", text)],
+    fields: [
+      h(
+        "label",
+        {},
+        "Private key: 64 hex digits, or the text of a PEM file. An encrypted one needs its own passphrase below. ",
+        text,
+      ),
+    ],
     isNew: true,
     async submit(passphrase) {
       const entered = text.value.trim();
-      const seed = entered.includes("-----") ? seedFromPem(entered) : entered.replace(/^0x/, "").toLowerCase();
+      const seed = isEncryptedPem(entered)
+        ? await decryptPem(entered, passphrase)
+        : entered.includes("-----")
+          ? seedFromPem(entered)
+          : entered.replace(/^0x/, "").toLowerCase();
       if (!/^[0-9a-f]{64}$/.test(seed)) {
         throw new TypeError("A private key is 64 hex digits, or the text of a PEM file.");
       }
@@ -151,10 +180,4 @@ function passphraseForm({ label, fields, isNew = false, submit }: PassphraseForm
       .finally(() => (press.disabled = false));
   });
   return form;
-}
-
-/** Returns a private key as PEM text, as `gatehouse keygen` writes it (RFC 8410). */
-function pemOf(seed: string): string {
-  const bytes = hexToBytes(`302e020100300506032b657004220420${seed}`);
-  return `-----BEGIN PRIVATE KEY-----\n${btoa(String.fromCharCode(...bytes))}\n-----END PRIVATE KEY-----\n`;
 }

@@ -1,24 +1,43 @@
 /**
- * Shows the activity of the network: charts of the last hour or day, and the latest blocks, transactions and programs.
+ * Shows the state of the network: totals, the latest blocks, transactions and programs, and charts of the last hour or day.
  */
 import type {
   BlocksResponse,
   BlockSummary,
   ProgramSummary,
+  RootResponse,
   SearchResponse,
+  TransactionBody,
   TransactionsResponse,
   TransactionSummary,
 } from "../responses.js";
 import { activityCharts } from "../charts.js";
-import { button, h } from "../dom.js";
+import { button, type Content, h, setText } from "../dom.js";
+import { counted, escapeInvisible, grouped, secondsOf, sizeOf, truncate } from "../format.js";
 import { liveList } from "../live-list.js";
 import { watchBlocks } from "../live.js";
 import { type ExploredNode, withQuery } from "../node.js";
 import { changedProgram, operationLabel } from "../operation-text.js";
-import { blockLink, link, messageOf, namedProgramLink, note, section, showNotice, timeAgo } from "../parts.js";
+import {
+  blockLink,
+  link,
+  messageOf,
+  namedProgramLink,
+  note,
+  ownerLink,
+  section,
+  showNotice,
+  tag,
+  tiles,
+  timeAgo,
+} from "../parts.js";
 import type { View, ViewContext } from "../view.js";
 
 const maxRows = 10;
+/** Number of latest blocks whose mean time and transactions are shown. */
+const averagedBlocks = 25;
+/** Maximum number of pending transactions in a response of the node. */
+const maxPending = 200;
 /** Number of latest transactions that are searched for recently changed programs. */
 const searchedTransactions = 50;
 
@@ -26,7 +45,7 @@ export async function viewOverview({ node, signal }: ViewContext): Promise<View>
   const readLatest = createReader(node, signal);
   const first = await readLatest();
   const blocks = liveList<BlockSummary>({
-    ...{ label: "Latest blocks", columns: ["Number", "Transactions", "Time"], maxRows },
+    ...{ label: "Latest blocks", columns: ["Number", "Transactions", "Time"], maxRows, isShort: true },
     keyOf: ({ hash }) => hash,
     rowOf: ({ number, transactionCount, timestamp }) => [
       blockLink(number),
@@ -35,23 +54,28 @@ export async function viewOverview({ node, signal }: ViewContext): Promise<View>
     ],
   });
   const transactions = liveList<TransactionSummary>({
-    ...{ label: "Latest transactions", columns: ["Operation", "Block"], maxRows },
+    ...{ label: "Latest transactions", columns: ["Operation", "Block", "Time"], maxRows },
     keyOf: ({ hash }) => hash,
-    rowOf: ({ hash, body, blockNumber }) => [
-      link({ kind: "transaction", name: hash }, operationLabel(body), hash),
+    rowOf: ({ hash, body, blockNumber, timestamp }) => [
+      h("span", {}, link({ kind: "transaction", name: hash }, operationLabel(body), hash), ...privateMark(body)),
       blockLink(blockNumber),
+      timeAgo(timestamp),
     ],
   });
   const programs = liveList<ProgramSummary>({
-    ...{ label: "Recently changed programs", columns: ["Name", "Changed"], maxRows },
+    ...{ label: "Recently changed programs", columns: ["Name", "Owner", "Size", "Changed"], maxRows },
     keyOf: ({ storageAddress, updatedAt }) => `${storageAddress} ${updatedAt}`,
-    rowOf: ({ storageAddress, programName, updatedAt }) => [
+    rowOf: ({ storageAddress, programName, owner, sizeBytes, updatedAt }) => [
       namedProgramLink(storageAddress, programName),
+      ownerLink(owner),
+      sizeOf(sizeBytes),
       timeAgo(Date.parse(updatedAt)),
     ],
   });
   const noPrograms = note("The latest transactions changed no program that you may read.");
   const help = firstProgramHelp(node);
+  const summary = h("p", { class: "lead" });
+  const numbers = h("div");
   const show = (latest: Latest): void => {
     blocks.show(latest.blocks);
     transactions.show(latest.transactions);
@@ -60,6 +84,8 @@ export async function viewOverview({ node, signal }: ViewContext): Promise<View>
     programs.element.hidden = latest.programs.length === 0;
     help.hidden = latest.transactions.length > 0;
     activity.hidden = lists.hidden = !help.hidden && latest.blocks.length === 0;
+    setText(summary, summaryOf(latest));
+    numbers.replaceChildren(numbersOf(latest));
   };
 
   const { isPaused, control } = pauseButton(() => void refresh());
@@ -79,18 +105,13 @@ export async function viewOverview({ node, signal }: ViewContext): Promise<View>
   const lists = h(
     "div",
     {},
-    h("p", { class: "buttons" }, control),
     h(
       "div",
       { class: "columns" },
-      section("Latest blocks", blocks.element, h("p", {}, link({ kind: "blocks" }, "All blocks"))),
-      section(
-        "Latest transactions",
-        transactions.element,
-        h("p", {}, link({ kind: "transactions" }, "All transactions")),
-      ),
-      section("Recently changed programs", programs.element, noPrograms),
+      section("Latest blocks", blocks.element, more("blocks", "All blocks", control)),
+      section("Latest transactions", transactions.element, more("transactions", "All transactions")),
     ),
+    section("Recently changed programs", programs.element, noPrograms),
   );
   show(first);
   let latestNumber = first.blocks[0]?.number ?? 0;
@@ -103,7 +124,50 @@ export async function viewOverview({ node, signal }: ViewContext): Promise<View>
     },
     onError: (error) => showNotice(error === undefined ? undefined : `No updates: ${messageOf(error)}`),
   });
-  return { title: "Overview", contents: [help, activity, lists] };
+  return { title: "Overview", contents: [summary, numbers, help, lists, activity] };
+}
+
+/** Returns the link below a list to the view with all items. */
+function more(kind: "blocks" | "transactions", text: string, ...others: readonly HTMLElement[]): HTMLElement {
+  return h("p", { class: "more" }, link({ kind }, text), ...others);
+}
+
+/** Returns the badge of a transaction that the reader may not read. */
+function privateMark(body: TransactionBody | undefined): Content[] {
+  return body === undefined ? [" ", tag("private", "private")] : [];
+}
+
+/** Returns the mean time between the listed blocks; undefined for fewer than two. */
+function meanBlockMs({ blocks }: Latest): number | undefined {
+  const [latest, oldest] = [blocks[0], blocks.at(-1)];
+  return latest === undefined || oldest === undefined || latest === oldest
+    ? undefined
+    : (latest.timestamp - oldest.timestamp) / (latest.number - oldest.number);
+}
+
+/** Describes the network in a sentence. */
+function summaryOf(latest: Latest): string {
+  const { network, peers, health } = latest;
+  const [number, mean] = [latest.blocks[0]?.number ?? 0, meanBlockMs(latest)];
+  const name = network === undefined ? "This network" : `The network ${escapeInvisible(truncate(network, 100))}`;
+  const pace = mean === undefined ? "" : `, lately one every ${secondsOf(mean)}`;
+  const state = health === undefined ? "" : ` Its status is ${health}.`;
+  return `${name} has ${grouped(number)} ${number === 1 ? "block" : "blocks"}${pace}. This node knows ${counted(peers, "peer")}.${state}`;
+}
+
+/** Returns the totals of the network. */
+function numbersOf(latest: Latest): HTMLElement {
+  const { blocks, pending, leafCount, peers } = latest;
+  const mean = meanBlockMs(latest);
+  const inBlocks = blocks.reduce((sum, { transactionCount }) => sum + (transactionCount ?? 0), 0);
+  return tiles({
+    Blocks: grouped(blocks[0]?.number ?? 0),
+    "Mean block time": mean === undefined ? "unknown" : secondsOf(mean),
+    [`Transactions in the last ${counted(blocks.length, "block")}`]: grouped(inBlocks),
+    "Pending transactions": `${grouped(pending)}${pending === maxPending ? " or more" : ""}`,
+    Commitments: link({ kind: "tree" }, grouped(leafCount)),
+    Peers: link({ kind: "peers" }, grouped(peers)),
+  });
 }
 
 /** Latest items of each kind, latest first. */
@@ -111,6 +175,15 @@ interface Latest {
   readonly blocks: readonly BlockSummary[];
   readonly transactions: readonly TransactionSummary[];
   readonly programs: readonly ProgramSummary[];
+  /** Number of transactions that wait for a block, at most 200. */
+  readonly pending: number;
+  /** Number of leaves of the commitment tree. */
+  readonly leafCount: number;
+  readonly peers: number;
+  /** Name of the network; undefined if it has none. */
+  readonly network: string | undefined;
+  /** Status of the node; undefined if it does not report one. */
+  readonly health: string | undefined;
 }
 
 /** Returns a function that loads the latest items. It requests only items that an earlier call did not load. */
@@ -152,12 +225,29 @@ function createReader(node: ExploredNode, signal: AbortSignal): () => Promise<La
     programs = new Map(await Promise.all(entries));
   }
 
+  /** Reads a value that the view can do without. */
+  async function readOr<T>(path: string, missing: T): Promise<T> {
+    return await node.fetchJson<T>(path, signal).catch(() => missing);
+  }
+  const named = readOr<{ readonly name?: unknown }>("genesis", {});
+
   return async () => {
-    const query = { pageSize: String(maxRows) };
+    const query = { pageSize: String(averagedBlocks) };
     const { blocks } = await node.fetchJson<BlocksResponse>(withQuery("chain/blocks", query), signal);
     await readTransactions(blocks);
-    await readPrograms();
-    return { blocks, transactions, programs: [...programs.values()].filter((program) => program !== undefined) };
+    const [{ transactions: pending }, { leafCount }, peers, { name }, health] = await Promise.all([
+      readOr<{ readonly transactions: readonly unknown[] }>(`chain/pending?limit=${maxPending}`, { transactions: [] }),
+      readOr<Pick<RootResponse, "leafCount">>("zk/merkle-root", { leafCount: 0 }),
+      readOr<readonly unknown[]>("peerlist", []),
+      named,
+      node.fetchHealth(),
+      readPrograms(),
+    ]);
+    return {
+      ...{ blocks, transactions, leafCount, pending: pending.length, peers: peers.length, health: health?.status },
+      programs: [...programs.values()].filter((program) => program !== undefined),
+      network: typeof name === "string" && name.trim() !== "" ? name : undefined,
+    };
   };
 }
 

@@ -5,7 +5,7 @@ import { h } from "../dom.js";
 import { withQuery } from "../node.js";
 import { facts, hash, note, section } from "../parts.js";
 import { programColumns } from "../table/program-rows.js";
-import { loadTransactions, operationFilter, transactionColumns } from "../table/transaction-rows.js";
+import { kindFilter, loadTransactions, operationFilter, transactionColumns } from "../table/transaction-rows.js";
 import { createVerifier } from "../proof/verify-button.js";
 import type { View, ViewContext } from "../view.js";
 import { short } from "../format.js";
@@ -17,7 +17,7 @@ export async function viewOwner({ node, proofs, signal }: ViewContext, key: stri
     const { programs, nextPageToken } = await node.fetchJson<ProgramsResponse>(path, signal);
     return { rows: programs, next: nextPageToken };
   };
-  const { block, time, operation, hash: hashColumn } = transactionColumns;
+  const { block, time, kind, operation, hash: hashColumn } = transactionColumns;
   const [{ address, nonce }, programs, transactions] = await Promise.all([
     node.fetchJson<SenderResponse>(`chain/senders/${encodedKey}`, signal),
     dataTable<ProgramSummary>({
@@ -25,14 +25,14 @@ export async function viewOwner({ node, proofs, signal }: ViewContext, key: stri
       label: "Programs",
       columns: programColumns.slice(0, -1),
       filters: [containing("name", "Name contains", ({ programName }) => programName)],
-      empty: "No programs.",
+      empty: "No programs that the reader may see.",
       load: loadPrograms,
     }),
     dataTable({
       id: "transactions",
       label: "Transactions",
-      columns: [block, time, operation, hashColumn],
-      filters: [operationFilter],
+      columns: [hashColumn, kind, operation, block, time],
+      filters: [kindFilter, operationFilter],
       empty: "No transactions that you may read.",
       load: loadTransactions(node, { sender: key }, signal),
     }),

@@ -1,13 +1,15 @@
 /** Shows a storage program: its document, access rule, history and proof. */
 import type { ProvedState } from "../../../../client/src/proof/check.js";
-import { eachField } from "../../../storage/documents/document-parts.js";
 import { typeOfJson } from "../../../storage/documents/json-text.js";
-import { accessParts } from "../access.js";
+import { accessBadge, accessParts } from "../access.js";
 import type { ProgramResponse } from "../responses.js";
-import { documentTree, longText, type Part, partsOf } from "../document-tree.js";
+import { documentTree, longText, memberOf, type Part, partsOf } from "../document-tree.js";
 import { button, type Content, h, setText } from "../dom.js";
 import { NodeError } from "../node.js";
-import { code, facts, fullOwnerLink, hash, link, note, orError, section, timeAndAge } from "../parts.js";
+import { watchBlocks } from "../live.js";
+import { code, facts, fullOwnerLink, hash, note, orError, section, tag, timeAndAge } from "../parts.js";
+import { linkTo } from "../routes.js";
+import { signInHint } from "../shell/sign-in.js";
 import { programHistory } from "../history/program-history.js";
 import type { Proofs } from "../proof/proofs.js";
 import { changeQuery, readQuery } from "../table/query.js";
@@ -16,20 +18,19 @@ import { createVerifier } from "../proof/verify-button.js";
 import type { View, ViewContext } from "../view.js";
 import { counted, escapeInvisible, sizeOf, truncate } from "../format.js";
 
+const changeText = "Change this program";
+
 export async function viewProgram(context: ViewContext, address: string): Promise<View> {
   const { node, proofs, signal } = context;
   const path = `storage-program/${encodeURIComponent(address)}`;
   try {
     const text = await node.fetchText(path, signal);
     const program = JSON.parse(text) as ProgramResponse;
-    // Slices of the response, since JSON.parse would lose digits of large numbers.
-    const [data, metadata] = ["data", "metadata"].map(
-      (member) => [...eachField(text)].find(({ name }) => name === member)!.value,
-    ) as [string, string];
+    const [data, metadata] = [memberOf(text, "data"), memberOf(text, "metadata")];
     return {
       title: escapeInvisible(program.programName),
       contents: [
-        note("Storage program"),
+        h("p", { class: "lead" }, tag("Storage program"), " ", accessBadge(program.acl)),
         facts({
           Address: hash(program.storageAddress),
           Owner: fullOwnerLink(program.owner),
@@ -41,7 +42,13 @@ export async function viewProgram(context: ViewContext, address: string): Promis
           Changed: timeAndAge(Date.parse(program.updatedAt)),
         }),
         ...(node.session.publicKey === program.owner
-          ? [h("p", {}, link({ kind: "change", name: program.storageAddress }, "Change this program"))]
+          ? [
+              h(
+                "p",
+                { class: "buttons" },
+                h("a", { class: "press", href: linkTo({ kind: "change", name: program.storageAddress }) }, changeText),
+              ),
+            ]
           : []),
         section("Document", ...documentContents(proofs, program, data)),
         ...(metadata === "null" ? [] : [section("Metadata", documentTree(metadata))]),
@@ -52,21 +59,41 @@ export async function viewProgram(context: ViewContext, address: string): Promis
     };
   } catch (error) {
     if (error instanceof NodeError && error.reason === "NOT_FOUND") {
+      reloadOnceItExists(context, path);
       return { title: "No program to show", contents: notFoundContents(context, address) };
     }
     throw error;
   }
 }
 
+/** Loads the view again once a new block has the program. */
+function reloadOnceItExists({ node, signal, reload }: ViewContext, path: string): void {
+  let first: number | undefined;
+  watchBlocks(node, signal, {
+    onBlock(number) {
+      first ??= number;
+      if (number > first) {
+        node.fetchText(path, signal).then(reload, () => undefined);
+      }
+    },
+    onError: () => undefined,
+  });
+}
+
+/** A node does not reveal whether a program exists that the reader may not read, so the page cannot either. */
 function notFoundContents({ node, signIn }: ViewContext, address: string): HTMLElement[] {
-  const explanation =
-    node.session.publicKey === undefined
-      ? "There is no public program at this address. If it is private, sign in with a key that its rule allows."
-      : "There is no program at this address that your key may read. Sign in with another key.";
+  const isSignedIn = node.session.publicKey !== undefined;
   return [
     facts({ Address: hash(address) }),
-    h("p", {}, explanation),
-    h("p", {}, button("Sign in with a key", {}, signIn)),
+    h("p", {}, `For ${isSignedIn ? "this key" : "readers without a key"}, the node has no program at this address:`),
+    h(
+      "ul",
+      {},
+      h("li", {}, "it does not exist, or was deleted;"),
+      h("li", {}, "or the transaction that creates it waits for a block: this page shows the program once it exists;"),
+      h("li", {}, "or it is private, and its rule does not allow the reader."),
+    ),
+    ...(isSignedIn ? [] : signInHint(node.session, signIn)),
   ];
 }
 

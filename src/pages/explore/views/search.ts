@@ -19,9 +19,9 @@ export async function viewSearch({ node, signal }: ViewContext, text: string): P
     contents:
       known.length === 0
         ? [
-            h("p", {}, "No results that your key may read."),
+            h("p", {}, "No results."),
             note(
-              "Numbers, hashes, addresses and keys must be complete; program names may be partial. Private programs are found only with a key that may read them: sign in.",
+              "Numbers, hashes, addresses and keys must be complete; program names may be partial. What is not in a block yet, and programs that the reader may not read, are not found.",
             ),
           ]
         : [

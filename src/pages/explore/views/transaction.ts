@@ -1,9 +1,10 @@
 /** Shows a transaction: its status as it changes, its operation, and its effects. */
 import type { TransactionResponse } from "../responses.js";
-import { button, type Content, h, setText } from "../dom.js";
+import { type Content, h, setText } from "../dom.js";
 import { type ExploredNode, NodeError } from "../node.js";
 import { bodyFacts, changedProgram, operationDetails } from "../operation-text.js";
-import { blockLink, facts, hash as copyableHash, messageOf, note, section, untrusted } from "../parts.js";
+import { blockLink, facts, hash as copyableHash, messageOf, note, section, tag, untrusted } from "../parts.js";
+import { signInHint } from "../shell/sign-in.js";
 import { linkTo } from "../routes.js";
 import { transactionEffects } from "../history/transaction-effects.js";
 import type { View, ViewContext } from "../view.js";
@@ -92,13 +93,14 @@ function follow({ node, signal, hash, isOpen }: Followed, onChange: () => Promis
   signal.addEventListener("abort", stop);
 }
 
-function contentsOf({ node, signal, signIn }: ViewContext, response: TransactionResponse): Node[] {
+function contentsOf(context: ViewContext, response: TransactionResponse): Node[] {
+  const { node, signal } = context;
   const { hash, status, blockNumber, reason, body } = response;
   const [text, className] = statusTexts[status] ?? [status, "dim"];
   const effects = h("div");
   if (blockNumber !== null) {
     effects.append(note("Loading the events of the block…"));
-    void transactionEffects(node, hash, blockNumber, signal).then(
+    void transactionEffects(node, { hash, blockNumber, isReadable: body !== undefined }, signal).then(
       (items) => effects.replaceChildren(...items),
       (error: unknown) => effects.replaceChildren(note(messageOf(error))),
     );
@@ -110,22 +112,30 @@ function contentsOf({ node, signal, signIn }: ViewContext, response: Transaction
     stages(status),
     facts({
       Hash: copyableHash(hash),
-      Status: h("strong", { class: className }, text),
+      Status: tag(text, className),
       Block: blockNumber === null ? undefined : blockLink(blockNumber),
       Reason: reason === null ? undefined : untrusted(reason, 1_000),
       ...(body && bodyFacts(body)),
     }),
     ...(status === "unknown"
       ? [note("This node never received the transaction, or no longer stores the transactions of its block.")]
-      : [section("Operation", ...(body === undefined ? withheld(status, signIn) : [operationDetails(body)]))]),
+      : [section("Operation", ...(body === undefined ? withheld(context, status) : [operationDetails(body)]))]),
     ...(blockNumber === null ? [] : [section("Changes", effects, versions)]),
   ];
 }
 
+/** Stages of a transaction by its status, and how many of them it has reached. */
+const stagesOf: Readonly<Record<string, readonly [names: readonly string[], reached: number]>> = {
+  unknown: [["Received", "Waiting for a block", "In a block"], 0],
+  pending: [["Received", "Waiting for a block", "In a block"], 2],
+  // It waits no more, so that the list does not say so.
+  included: [["Received", "In a block"], 2],
+  rejected: [["Received", "Rejected"], 2],
+};
+
 /** Returns the stages of a transaction, with those that it has reached marked. */
 function stages(status: string): HTMLElement {
-  const names = status === "rejected" ? ["Received", "Rejected"] : ["Received", "Waiting for a block", "In a block"];
-  const done = { unknown: 0, pending: 2, included: 3, rejected: 2 }[status] ?? 0;
+  const [names, done] = stagesOf[status] ?? [[], 0];
   return h(
     "ol",
     { class: "stages", "aria-label": "Progress" },
@@ -135,16 +145,14 @@ function stages(status: string): HTMLElement {
   );
 }
 
-/** Explains why the operation is not shown. */
-function withheld(status: string, signIn: () => void): Content[] {
-  return status === "rejected"
-    ? [h("p", {}, "Rejected transactions are not stored.")]
-    : [
-        h(
-          "p",
-          {},
-          "The transaction changes a private program. Only keys that may read the program may read its operation.",
-        ),
-        h("p", {}, button("Sign in with a key", {}, signIn)),
-      ];
+/** Explains why a transaction that the node knows has no operation to show. */
+function withheld({ node, signIn }: ViewContext, status: string): Content[] {
+  if (status === "rejected") {
+    return [h("p", {}, "Rejected transactions are not stored.")];
+  }
+  const why =
+    status === "pending"
+      ? "The node shows a transaction that waits for a block to its sender, and to the readers of its program, which may not exist yet."
+      : "Its program is private or deleted. The node shows the transaction only to keys that may read the program.";
+  return [h("p", {}, why), ...signInHint(node.session, signIn)];
 }

@@ -1,5 +1,6 @@
 /** Creates a program, or changes one: a form, a preview of what will be signed, and its submission. */
 import type { ProgramResponse } from "../responses.js";
+import { memberOf } from "../document-tree.js";
 import { button, h, setText } from "../dom.js";
 import { escapeInvisible } from "../format.js";
 import { bodyFacts, operationDetails } from "../operation-text.js";
@@ -11,8 +12,10 @@ import {
   accessForm,
   appendItemForm,
   deleteFieldForm,
+  deleteProgramForm,
   newProgramForm,
   type OperationForm,
+  replaceForm,
   setFieldForm,
 } from "../write/forms.js";
 import { insecureText, isSecure } from "../write/key-store.js";
@@ -31,13 +34,17 @@ export function viewNewProgram(context: ViewContext): Promise<View> {
 /** Shows the forms for changes of a program. */
 export async function viewChange(context: ViewContext, address: string): Promise<View> {
   const { node, signal } = context;
-  const program = await node.fetchJson<ProgramResponse>(`storage-program/${encodeURIComponent(address)}`, signal);
-  const { storageAddress, programName, acl } = program;
+  const text = await node.fetchText(`storage-program/${encodeURIComponent(address)}`, signal);
+  const program = JSON.parse(text) as ProgramResponse;
+  const { storageAddress, programName, acl, encoding, sizeBytes } = program;
+  const document = encoding === "json" && sizeBytes > 0 ? memberOf(text, "data") : undefined;
   const forms: Readonly<Record<string, () => OperationForm>> = {
     "Set a field": () => setFieldForm(storageAddress),
     "Append an item": () => appendItemForm(storageAddress),
     "Delete a field": () => deleteFieldForm(storageAddress),
+    "Replace the document": () => replaceForm(storageAddress, document),
     "Change the access rule": () => accessForm(storageAddress, acl),
+    "Delete the program": () => deleteProgramForm(storageAddress, programName),
   };
   const place = h("div");
   const choice = h(

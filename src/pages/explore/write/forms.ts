@@ -4,12 +4,15 @@ import {
   appendItem,
   createProgram,
   deleteField,
+  deleteProgram,
   jsonText,
   type JsonText,
   setField,
   updateAccess,
+  writeProgram,
 } from "../../../../client/src/operations.js";
 import type { Operation } from "../../../../client/src/transaction.js";
+import { type JsonError, parseJsonText } from "../../../base/text/parse-json.js";
 import type { AccessRule } from "../responses.js";
 import { h } from "../dom.js";
 
@@ -102,6 +105,45 @@ export function deleteFieldForm(address: string): OperationForm {
   };
 }
 
+/**
+ * Form that replaces the complete document.
+ *
+ * @param present JSON text of the document; undefined for a program without one, or with binary data.
+ */
+export function replaceForm(address: string, present: string | undefined): OperationForm {
+  const data = area("New document, as JSON", '{"title": "Hello"}', present);
+  return {
+    element: h("div", {}, data.element),
+    read() {
+      const text = readJson(data.value(), "The document");
+      return {
+        operation: writeProgram(address, text),
+        builder: "writeProgram",
+        code: `writeProgram(${quote(address)}, ${jsonCode(text)})`,
+      };
+    },
+  };
+}
+
+/** Form that deletes a program. Its name must be typed, since nobody can restore the program. */
+export function deleteProgramForm(address: string, programName: string): OperationForm {
+  const name = input("Name of the program, to confirm");
+  const warning = "A deleted program cannot be restored, and its address stays unused. Blocks keep its history.";
+  return {
+    element: h("div", {}, h("p", { class: "warn" }, warning), name.element),
+    read() {
+      if (name.value() !== programName) {
+        throw new TypeError("The entered name is not that of the program.");
+      }
+      return {
+        operation: deleteProgram(address),
+        builder: "deleteProgram",
+        code: `deleteProgram(${quote(address)})`,
+      };
+    },
+  };
+}
+
 /** Form that replaces the access rule. It starts with the present one, and keeps its groups. */
 export function accessForm(address: string, present: AccessRule): OperationForm {
   const access = accessInputs(present);
@@ -158,7 +200,12 @@ function input(label: string): Input {
 }
 
 function area(label: string, placeholder: string, value = ""): Input {
-  const element = h("textarea", { rows: 3, placeholder, spellcheck: "false", autocapitalize: "off" });
+  const element = h("textarea", {
+    rows: value.length > 200 ? 12 : 4,
+    placeholder,
+    spellcheck: "false",
+    autocapitalize: "off",
+  });
   element.value = value;
   return { element: h("label", {}, label, " ", element), value: () => element.value };
 }
@@ -171,11 +218,15 @@ function required({ value }: Input, name: string): string {
 }
 
 function readJson(text: string, subject: string): JsonText {
-  try {
-    return jsonText(text.trim());
-  } catch {
-    throw new TypeError(`${subject} must be JSON: a text has quotation marks, such as "Hello".`);
+  if (text.trim() === "") {
+    throw new TypeError(`Enter ${subject.toLowerCase()}.`);
   }
+  try {
+    parseJsonText(text);
+  } catch (error) {
+    throw new TypeError(`${subject} ${(error as JsonError).message}.`);
+  }
+  return jsonText(text.trim());
 }
 
 function readKeys(text: string): string[] {

@@ -2,6 +2,7 @@
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { bytesToHex, hexToBytes } from "../../../../client/src/bytes.js";
 import { keyFromSeed } from "../../../../client/src/keys.js";
+import { deriveKey, iterations } from "./derive-key.js";
 
 /** Stored key. Its members name the algorithms, so that later versions can read it. */
 export interface StoredKey {
@@ -15,8 +16,6 @@ export interface StoredKey {
 }
 
 const storageName = "gatehouse.keys";
-/** Number of hash iterations, which OWASP recommends for PBKDF2 with SHA-256. */
-const iterations = 600_000;
 export const minPassphraseLength = 10;
 
 /** Error for a browser that cannot store keys. */
@@ -50,7 +49,7 @@ export async function storeKey(seed: string, passphrase: string): Promise<Stored
   }
   const { publicKey } = keyFromSeed(seed);
   const [salt, iv] = [crypto.getRandomValues(new Uint8Array(16)), crypto.getRandomValues(new Uint8Array(12))];
-  const key = await deriveKey(passphrase, salt, iterations, "encrypt");
+  const key = await deriveKey(passphrase, { salt, iterations, cipher: "AES-GCM", usage: "encrypt" });
   const bytes = Uint8Array.from(hexToBytes(seed));
   const ciphertext = await crypto.subtle.encrypt({ name: "AES-GCM", iv, additionalData: utf8(publicKey) }, key, bytes);
   const stored: StoredKey = {
@@ -73,7 +72,10 @@ export async function unlockKey(
   { publicKey, kdf, cipher, ciphertext }: StoredKey,
   passphrase: string,
 ): Promise<string> {
-  const key = await deriveKey(passphrase, base64Decode(kdf.salt), kdf.iterations, "decrypt");
+  const salt = base64Decode(kdf.salt);
+  const key = await deriveKey(passphrase, {
+    ...{ salt, iterations: kdf.iterations, cipher: "AES-GCM", usage: "decrypt" },
+  });
   const parameters = { name: "AES-GCM", iv: base64Decode(cipher.iv), additionalData: utf8(publicKey) };
   try {
     const bytes = await crypto.subtle.decrypt(parameters, key, base64Decode(ciphertext));
@@ -94,19 +96,6 @@ function writeKeys(keys: readonly StoredKey[]): void {
   } catch {
     throw new Error("The browser does not permit this page to store keys.");
   }
-}
-
-async function deriveKey(
-  passphrase: string,
-  salt: Uint8Array<ArrayBuffer>,
-  rounds: number,
-  usage: "encrypt" | "decrypt",
-): Promise<CryptoKey> {
-  const material = await crypto.subtle.importKey("raw", utf8(passphrase.normalize("NFKC")), "PBKDF2", false, [
-    "deriveKey",
-  ]);
-  const parameters = { name: "PBKDF2", hash: "SHA-256", salt, iterations: rounds };
-  return await crypto.subtle.deriveKey(parameters, material, { name: "AES-GCM", length: 256 }, false, [usage]);
 }
 
 function utf8(text: string): Uint8Array<ArrayBuffer> {

@@ -1,41 +1,54 @@
-"use strict";
 /**
  * Script of /status. Polls the node after each event of its streams, and at an interval. If the node does not respond,
  * the last values remain, marked as stale.
  */
+import "../explore/shell/shell-page.ts";
+import { copyable } from "../explore/copy.ts";
+import { byId, h, setText as setTextOf } from "../explore/dom.ts";
+import { linkTo } from "../explore/routes.ts";
+import { short } from "../explore/format.ts";
+import { createPlots, showPlots, statusClass } from "./plots.js";
+import { ago, bootLine, duration, loopLine, reasonOf, reasonsOf, syncLine } from "./words.js";
 
 /** Minimum time between polls, and the poll interval with and without open streams, in milliseconds. */
 const pollMs = { min: 1000, withStreams: 10_000, withoutStreams: 2000 };
 /** Time in milliseconds after which a rejected stream is requested again. */
 const streamRetryMs = 30_000;
-const byId = (id) => document.getElementById(id);
 
 /**
- * Creates a table cell with text, never markup. On narrow screens, which hide the table head, the cell shows `name` as
- * its label.
+ * Creates a table cell. On narrow screens, which hide the table head, the cell shows `name` as its label.
+ *
+ * @param content an element, or a text, never markup.
  */
-function cell(text, className = "", name = undefined) {
-  const td = element("td", className, String(text));
-  td.setAttribute("role", "cell");
-  if (name !== undefined) td.dataset.name = name;
-  return td;
+function cell(content, className = "", name = undefined) {
+  return h("td", { role: "cell", class: className || undefined, "data-name": name }, content);
+}
+
+/** Returns a link to a view of the explorer. */
+function viewLink(kind, name, content = name) {
+  return h("a", { href: `explore${linkTo({ kind, name: String(name) })}` }, content);
+}
+
+/** Returns the first and last digits of a key, as a link to its owner with a button that copies it. */
+function keyLink(key) {
+  return copyable(viewLink("owner", key, h("code", { title: key }, short(key))), key);
+}
+
+/** Shows a value that rarely changes. Keeps its elements, and so the focus, while the value is the same. */
+function showValue(id, text, build) {
+  const place = byId(id);
+  if (place.dataset.text !== text) {
+    place.dataset.text = text;
+    place.replaceChildren(build());
+  }
 }
 
 /** Replaces the rows of a table. */
 function setRows(body, lines) {
-  body.replaceChildren(
-    ...lines.map((cells) => {
-      const tr = element("tr", "", ...cells);
-      tr.setAttribute("role", "row");
-      return tr;
-    }),
-  );
+  body.replaceChildren(...lines.map((cells) => h("tr", { role: "row" }, ...cells)));
 }
 
-/** Sets a text only if it differs, so that screen readers announce only changes. */
-function setText(id, text) {
-  if (byId(id).textContent !== text) byId(id).textContent = text;
-}
+const setText = (id, text) => setTextOf(byId(id), text);
 
 function showHealth(health) {
   const { status, main_loop: loop, subsystems, ports } = health;
@@ -43,7 +56,7 @@ function showHealth(health) {
   byId("status").className = `badge ${statusClass[status] ?? ""}`;
   const reasons = reasonsOf(health);
   if (reasons.join("\n") !== [...byId("reasons").children].map((li) => li.textContent).join("\n"))
-    byId("reasons").replaceChildren(...reasons.map((reason) => element("li", "", reason)));
+    byId("reasons").replaceChildren(...reasons.map((reason) => h("li", {}, reason)));
   byId("reasons").hidden = reasons.length === 0;
   byId("reasons").className = statusClass[status] === "bad" ? "bad" : "warn";
   byId("title").textContent = `Gatehouse ${health.version} “${health.version_name}”`;
@@ -71,9 +84,14 @@ function showHealth(health) {
   );
 }
 
+/** Returns a hash or key in one line, of which a narrow window shows the first and last digits. */
+function digits(text) {
+  return h("code", { class: "digits", "data-short": short(text) }, text);
+}
+
 function showNode({ identity, connectionString, peerlist: peers }) {
-  setText("node", identity);
-  setText("address", connectionString);
+  showValue("node", identity, () => copyable(viewLink("owner", identity, digits(identity)), identity));
+  showValue("address", connectionString, () => copyable(h("code", {}, connectionString), connectionString));
   setRows(
     byId("peers"),
     peers.length === 0
@@ -84,9 +102,9 @@ function showNode({ identity, connectionString, peerlist: peers }) {
             cell(connection.string, "name"),
             cell(state, { ready: "good", online: "warn", offline: "bad" }[state]),
             cell(verification.message ?? (verification.status ? "verified" : ""), "why"),
-            cell(sync.block ?? "", "small", "block"),
+            cell(sync.block ? viewLink("block", sync.block) : (sync.block ?? ""), "small", "block"),
             cell(ago(status.timestamp), "small", "seen"),
-            cell(key === "" ? "unknown" : `${key.slice(0, 10)}…${key.slice(-4)}`, "small", "identity"),
+            cell(key === "" ? "unknown" : keyLink(key), "small", "identity"),
           ];
         }),
   );
@@ -98,15 +116,19 @@ function showLog(lines) {
       .slice(-15)
       .reverse()
       .map(({ time, message }) => {
-        const stamp = element("time", "", new Date(time).toLocaleTimeString());
-        stamp.dateTime = new Date(time).toISOString();
-        return element("li", "", stamp, message);
+        const at = new Date(time);
+        return h("li", {}, h("time", { datetime: at.toISOString() }, at.toLocaleTimeString()), message);
       }),
   );
 }
 
 function showHistory(health, { peerlist }, head, { database, everyMs, ...columns }) {
-  setText("network", head?.genesisHash ?? "none yet: the node has no genesis");
+  const genesis = head?.genesisHash;
+  showValue("network", genesis ?? "", () =>
+    genesis === undefined
+      ? "none yet: the node has no genesis"
+      : copyable(h("a", { href: "genesis" }, digits(genesis)), genesis),
+  );
   setText("database", database);
   const verified = peerlist.filter(({ verification }) => verification.status);
   const blocks = verified.map(({ sync }) => sync.block).filter((block) => block !== null);

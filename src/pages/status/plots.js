@@ -1,8 +1,9 @@
-"use strict";
 /** Plots of /status: the history that the node records, and the current values as the last point. */
+import { byId, draw, h } from "../explore/dom.ts";
+import { changeLine, duration, timeByStatus } from "./words.js";
 
 /** CSS class of each status of the node, a subsystem or a boot step. */
-const statusClass = {
+export const statusClass = {
   ok: "good",
   ready: "good",
   degraded: "warn",
@@ -53,32 +54,17 @@ function blocksPerMinute(points) {
   });
 }
 
-function draw(kind, attributes) {
-  const shape = document.createElementNS("http://www.w3.org/2000/svg", kind);
-  for (const [name, value] of Object.entries(attributes)) shape.setAttribute(name, value);
-  return shape;
-}
-
-function element(kind, className, ...children) {
-  const created = document.createElement(kind);
-  if (className) created.className = className;
-  created.append(...children);
-  return created;
-}
-
 /** Creates the figures of all plots. Called once. */
-function createPlots() {
+export function createPlots() {
   for (const { name, label } of plots) {
-    const now = element("span", "now");
-    now.id = `now-${name}`;
-    const svg = draw("svg", { id: `plot-${name}`, viewBox: "0 0 300 80", preserveAspectRatio: "none", role: "img" });
-    svg.setAttribute("aria-label", label);
-    const scale = element("div", "scale", element("span", "most"), element("span", "", "0"));
-    const times = element("div", "times", element("span", "begin"), element("span", "", "now"));
-    const change = element("p", "change dim");
-    change.id = `change-${name}`;
-    const caption = element("figcaption", "", `${label} `, now);
-    byId("plots").append(element("figure", "", caption, element("div", "plot", scale, svg, times), change));
+    const svg = draw("svg", {
+      ...{ id: `plot-${name}`, viewBox: "0 0 300 80", preserveAspectRatio: "none", role: "img", "aria-label": label },
+    });
+    const scale = h("div", { class: "scale" }, h("span", { class: "most" }), h("span", {}, "0"));
+    const times = h("div", { class: "axis" }, h("span", { class: "begin" }), h("span", {}, "now"));
+    const caption = h("figcaption", {}, `${label} `, h("span", { class: "now", id: `now-${name}` }));
+    const change = h("p", { class: "change dim", id: `change-${name}` });
+    byId("plots").append(h("figure", {}, caption, h("div", { class: "plot" }, scale, svg, times), change));
   }
 }
 
@@ -106,7 +92,7 @@ function linesOf(values, positions, max) {
   return lines.map((points) => draw("polyline", { points: [...points, points.at(-1)].join(" ") }));
 }
 
-function showPlots(points, everyMs) {
+export function showPlots(points, everyMs) {
   const span = duration((points.at(-1).atMs - points[0].atMs) / 1000);
   const positions = positionsOf(points, everyMs);
   byId("range").textContent =
@@ -114,7 +100,7 @@ function showPlots(points, everyMs) {
   for (const begin of document.querySelectorAll(".begin")) begin.textContent = `${span} ago`;
   for (const { name, label, now, values, change } of plots) {
     const column = values(points);
-    const max = Math.max(1, ...column.filter((value) => value !== null));
+    const max = Math.ceil(Math.max(1, ...column.filter((value) => value !== null)));
     const svg = byId(`plot-${name}`);
     svg.replaceChildren(...linesOf(column, positions, max));
     svg.parentElement.querySelector(".most").textContent = max;

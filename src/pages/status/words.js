@@ -1,8 +1,7 @@
-"use strict";
 /** Texts of /status: formats values from responses of the node, without access to the page. */
 
 /** Formats seconds in the largest fitting unit and the next smaller one, such as `2 h 5 min`. */
-function duration(seconds) {
+export function duration(seconds) {
   if (seconds < 10) return `${Math.round(seconds * 10) / 10} s`;
   const units = [
     ["d", 86400],
@@ -19,10 +18,10 @@ function duration(seconds) {
     .join(" ");
 }
 
-const ago = (ms) => (ms === null ? "never" : `${duration(Math.max(0, Date.now() - ms) / 1000)} ago`);
+export const ago = (ms) => (ms === null ? "never" : `${duration(Math.max(0, Date.now() - ms) / 1000)} ago`);
 
 /** Returns the reasons for the status as sentences. */
-function reasonsOf({ status, subsystems, main_loop: loop, mempool_size: pending, accepting }) {
+export function reasonsOf({ status, subsystems, main_loop: loop, mempool_size: pending, accepting }) {
   const failed = Object.entries(subsystems)
     .filter(([, state]) => state.status === "failed")
     .map(([name, state]) => `${name}: ${state.lastError?.message ?? "failed"}`);
@@ -37,38 +36,39 @@ function reasonsOf({ status, subsystems, main_loop: loop, mempool_size: pending,
 }
 
 /** Returns the reason for the status of a subsystem. For a healthy subsystem it is the last error with its age. */
-function reasonOf({ status, lastError, extra }) {
+export function reasonOf({ status, lastError, extra }) {
   if (status === "failed") return lastError?.message ?? "";
   if (extra?.reason !== undefined) return extra.reason;
   return lastError === null ? "" : `${ago(lastError.at)}: ${lastError.message}`;
 }
 
-function bootLine({ complete, current, steps_ready, steps_failed, steps_skipped, steps_total }) {
+export function bootLine({ complete, current, steps_ready, steps_failed, steps_skipped, steps_total }) {
   return `Boot ${complete ? "complete" : `at ${current}`}: ${steps_ready} ready, ${steps_failed} failed, ${steps_skipped} skipped of ${steps_total} steps.`;
 }
 
-function loopLine({ exited, exit_reason, heartbeat_age_s, iterations_total }) {
+export function loopLine({ exited, exit_reason, heartbeat_age_s, iterations_total }) {
   if (exited) return `Main loop exited: ${exit_reason}`;
   if (heartbeat_age_s === null) return "Main loop: no tick yet.";
   return `Main loop: ${iterations_total} ticks, the last ${duration(heartbeat_age_s)} ago.`;
 }
 
-function syncLine({ block, targetBlock, blocks_per_s, left_s }) {
+export function syncLine({ block, targetBlock, blocks_per_s, left_s }) {
   return `Catching up: block ${block} of ${targetBlock}, ${blocks_per_s} a second${left_s === null ? "" : `, ${duration(left_s)} left`}.`;
 }
 
 /** Compares the last known value with the first one, and adds the range if the values differ. */
-function changeLine(values, span) {
+export function changeLine(values, span) {
   const known = values.filter((value) => value !== null);
   if (known.length < 2) return "Nothing to compare with yet.";
   const change = known.at(-1) - known[0];
   const [min, max] = [Math.min(...known), Math.max(...known)];
-  const within = min === max ? "" : `, between ${min} and ${max}`;
-  return `${change === 0 ? "As many as" : `${Math.abs(change)} ${change > 0 ? "more" : "fewer"} than`} ${span} ago${within}.`;
+  if (min === max) return `No change in the last ${span}.`;
+  const comparison = change === 0 ? "The same as" : `${Math.abs(change)} ${change > 0 ? "more" : "fewer"} than`;
+  return `${comparison} ${span} ago, between ${min} and ${max}.`;
 }
 
 /** Sums the time of each status, longest first. */
-function timeByStatus(spans) {
+export function timeByStatus(spans) {
   const totals = new Map();
   for (const { status, ms } of spans) totals.set(status, (totals.get(status) ?? 0) + ms);
   return [...totals]
