@@ -324,10 +324,20 @@ test("a browser's EventSource receives all events across a restart of the node",
   const fixed = await fixedPort();
   const chain = await start(t, fixed);
   const { port, dir } = chain.node;
-  const source = new EventSource(`http://127.0.0.1:${port}/events?kinds=block&fromBlock=1`);
-  t.teardown(() => source.close());
   const cursors: string[] = [];
-  source.addEventListener("block", ({ lastEventId }) => cursors.push(lastEventId));
+  let source: EventSource | undefined;
+  t.teardown(() => source?.close());
+  const listenFrom = (query: string): void => {
+    const opened = (source = new EventSource(`http://127.0.0.1:${port}/events?kinds=block&${query}`));
+    opened.addEventListener("block", ({ lastEventId }) => cursors.push(lastEventId));
+    opened.addEventListener("error", () => {
+      // It ends for good if it reconnects while the node boots, which responds with 503.
+      if (opened.readyState === EventSource.CLOSED) {
+        setTimeout(() => listenFrom(`from=${cursors.at(-1)}`), 100);
+      }
+    });
+  };
+  listenFrom("fromBlock=1");
   await chain.write(createPublic("a", "{}"));
   await chain.write(createPublic("b", "{}"));
   await until(() => cursors.length === 2);

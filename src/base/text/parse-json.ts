@@ -243,7 +243,17 @@ class Parser {
   #notJson(at = this.#at): JsonError {
     const code = this.text.codePointAt(at);
     const found = code === undefined ? "the text ends" : `unexpected ${showText(String.fromCodePoint(code))}`;
-    return new JsonError(`is not JSON${placeOf(this.text, at)}: ${found}`);
+    return new JsonError(`is not JSON${placeOf(this.text, at)}: ${found}${this.#hintAt(at)}`);
+  }
+
+  /** Returns the remedy of the commonest mistake. */
+  #hintAt(at: number): string {
+    const { text } = this;
+    let before = at - 1;
+    while (" \n\r\t".includes(text.charAt(before)) && before >= 0) {
+      before--;
+    }
+    return /^[\]}]/.test(text.charAt(at)) && text[before] === "," ? "; remove the comma before it" : "";
   }
 
   #error(description: string, at = this.#at): JsonError {
