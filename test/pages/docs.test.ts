@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { addCommitment, createGatehouse, createProgram, jsonText, keyFromPem } from "gatehouse-client";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
-import { startMember, type TestNode } from "../helpers/nodes/start-node.js";
+import { startMember, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
 import { fileTeardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { testUnless } from "../helpers/nodes/when.js";
 import { launchBrowser, openLoaded, whyNoBrowser } from "../helpers/process/browser.js";
@@ -150,6 +150,25 @@ testBrowser.serial("shows status, reason, its documentation, headers and body of
   t.deepEqual(
     errors.filter((text) => !/status of 40[04]/.test(text)),
     [],
+  );
+});
+
+testBrowser.serial("says what a node without a chain does not have yet, as the node says it", async (t) => {
+  const { rpcUrl } = await startTestNode(t);
+  const { page } = await openLoaded(t, browser, `${rpcUrl}/docs#chain.getBlock`);
+  const form = operation(page, "chain.getBlock");
+  const origin = form.locator(".parameter .origin").first();
+  await origin.getByText("This example is documented").waitFor();
+  t.regex(
+    await origin.innerText(),
+    /asked for one, the node said: The node has no genesis block yet; start it with --genesis FILE\.$/,
+  );
+  const head = operation(page, "chain.getHead");
+  await head.getByRole("button", { name: /^Send/ }).click();
+  await head.locator(".response .status").waitFor();
+  t.regex(
+    await head.locator(".response").innerText(),
+    /^503 .*STATE_NOT_READY after.*The node is not in the state that the request requires/s,
   );
 });
 

@@ -216,7 +216,7 @@ async function fillForms() {
     // A reader may have typed while the node was asked.
     if (input.required && input.value === "") {
       input.value = value;
-      origin.replaceChildren(`This example is ${note}.`);
+      origin.replaceChildren(`This example is ${note}`.replace(/[^.]$/, "$&."));
     } else {
       origin.replaceChildren("Example: ", h("code", {}, value), ` (${note}) `, use);
     }
