@@ -120,7 +120,13 @@ const within = (module, directions) =>
     allow(`${module}/${folder === "." ? "[^/]+$" : `${folder}/`}`, `${module}/(${others})/`),
   );
 const folders = [
-  ...within("base", { ".": "crypto", crypto: "caches|errors|files", limits: "caches", logging: "async|errors|limits" }),
+  ...within("base", {
+    ".": "crypto",
+    async: "errors",
+    crypto: "caches|errors|files",
+    limits: "caches",
+    logging: "async|errors|limits",
+  }),
   ...within("db", {
     ".": "postgresql|queries|sqlite",
     "(postgresql|rows|sqlite)": "queries",
@@ -207,7 +213,8 @@ module.exports = {
       severity: "error",
       // Pages are bundled when the package is built.
       from: { path: "^src/", pathNot: "^src/pages/explore/" },
-      to: { dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown", "unknown"] },
+      // Optional peers have the type npm-no-pkg as well.
+      to: { dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown", "unknown"], dependencyTypesNot: ["npm-peer"] },
     },
   ],
   // A file directly in src/ must be main.ts, or import it, which the list above allows to none. So new ones are rejected.

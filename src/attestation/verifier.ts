@@ -4,6 +4,8 @@
  */
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { loadOptional } from "../base/async/optional-package.js";
+import { StartError } from "../base/errors/start-error.js";
 import { RpcError } from "../rpc/errors.js";
 import type { VerifiedPresentation } from "./presentation.js";
 import { busy, createWorkerPool } from "./worker-pool.js";
@@ -29,13 +31,20 @@ export type AttestationVerifier = ReturnType<typeof startVerifier>;
 /** Limit on open verifications: the one in progress, and those that wait. */
 const maxPending = 66;
 const defaultTimeoutMs = 2_000;
-const installedLibrary = createRequire(import.meta.url).resolve("tlsn-wasm/tlsn_wasm_bg.wasm");
+/** Finds the file of the installed library. Rejects with StartError if the package is not installed. */
+const findLibrary = () =>
+  loadOptional("It", "tlsn-wasm", () => createRequire(import.meta.url).resolve("tlsn-wasm/tlsn_wasm_bg.wasm"));
 /** Pauses after failed starts: 1 s, doubling up to 60 s. */
 const firstRetryMs = 1_000;
 const maxRetryMs = 60_000;
 
+/** Returns the reason as the end of a message, without the path of a file. */
+function whyNotLoaded(error: unknown): string {
+  return error instanceof StartError ? error.message.replace(/^It/, "it") : "its library cannot be loaded";
+}
+
 export function startVerifier(deps: VerifierDeps) {
-  const { notaryKeys, onState, onProblem, timeoutMs = defaultTimeoutMs, library = installedLibrary } = deps;
+  const { notaryKeys, onState, onProblem, timeoutMs = defaultTimeoutMs } = deps;
   let state: VerifierState = { status: "starting" };
   let module: WebAssembly.Module | undefined;
   /** Current pool; always set while the state is `running`. */
@@ -54,7 +63,7 @@ export function startVerifier(deps: VerifierDeps) {
   async function start(): Promise<void> {
     try {
       // Compiled once; each thread instantiates the module itself.
-      module ??= await WebAssembly.compile(await readFile(library));
+      module ??= await WebAssembly.compile(await readFile(deps.library ?? (await findLibrary())));
       if (state.status !== "stopped") {
         pool = createWorkerPool({ module, notaryKeys }, timeoutMs, onProblem, fail);
         await pool.ready;
@@ -73,7 +82,7 @@ export function startVerifier(deps: VerifierDeps) {
     onProblem(error);
     setState({
       status: "failed",
-      why: module === undefined ? "its library cannot be loaded" : "its thread cannot be started",
+      why: module === undefined ? whyNotLoaded(error) : "its thread cannot be started",
     });
     void pool?.stop();
     timer = setTimeout(() => {

@@ -29,8 +29,8 @@ const nowhere = ["--node", "http://127.0.0.1:1"];
 const hash = `0x${"0".repeat(64)}`;
 
 test("each command loads only the packages and modules that it needs", async (t) => {
-  const { dependencies, optionalDependencies } = JSON.parse(await readFile("package.json", "utf8")) as Record<
-    "dependencies" | "optionalDependencies",
+  const { dependencies, peerDependencies } = JSON.parse(await readFile("package.json", "utf8")) as Record<
+    "dependencies" | "peerDependencies",
     object
   >;
   const dir = await temporaryDirectory(t);
@@ -82,7 +82,7 @@ test("each command loads only the packages and modules that it needs", async (t)
     const name = args.join(" ");
     // Ignore the dependencies of packages. leven is 2 KB.
     t.deepEqual(
-      loaded.packages.filter((packageName) => packageName in dependencies || packageName in optionalDependencies),
+      loaded.packages.filter((packageName) => packageName in dependencies || packageName in peerDependencies),
       ["commander", "leven", ...packages].sort(),
       name,
     );

@@ -1,11 +1,12 @@
 /** The package of `npm pack`: installed as deploy/README.md says, and by npm into an empty folder. */
 import test from "ava";
+import { existsSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { linkProductionPackages } from "../helpers/process/deployment.js";
 import { ask, askJson } from "../helpers/wire/plain-client.js";
-import { run } from "../helpers/process/programs.js";
+import { packaged, run } from "../helpers/process/programs.js";
 import { cleanEnvironment, noRecover, runCli, startNodeProcess } from "../helpers/nodes/run-cli.js";
 import { fileTeardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
@@ -20,13 +21,23 @@ const unreachable = /E(?:NOTFOUND|AI_AGAIN|CONNREFUSED|CONNRESET|TIMEDOUT|HOSTUN
 
 const binding = "node_modules/sqlite3/build/Release/node_sqlite3.node";
 
-/** Installs the package into an empty folder. Returns a reason if the registry cannot be reached. */
-async function install(): Promise<{ dir: string } | string> {
-  const dir = join(work, "empty");
+interface Installed {
+  readonly dir: string;
+  /** Warnings of npm. */
+  readonly stderr: string;
+}
+
+/**
+ * Installs the package and others into an empty folder. Returns a reason if the registry cannot be reached.
+ *
+ * @param flags Flags and names of other packages.
+ */
+async function install(name: string, ...flags: readonly string[]): Promise<Installed | string> {
+  const dir = join(work, name);
   await mkdir(dir);
-  const flags = ["--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"];
   try {
-    await run("npm", ["install", ...flags, tarball], { cwd: dir });
+    const args = ["install", "--prefer-offline", "--no-audit", "--no-fund", ...flags, tarball];
+    return { dir, stderr: (await run("npm", args, { cwd: dir })).stderr };
   } catch (error) {
     const [code] = unreachable.exec((error as { stderr: string }).stderr) ?? [];
     if (code === undefined) {
@@ -34,14 +45,16 @@ async function install(): Promise<{ dir: string } | string> {
     }
     return `the package registry cannot be reached: ${code}`;
   }
-  // The only install script compiles SQLite, which takes two minutes. Its result is copied from this tree.
-  await cp(binding, join(dir, binding));
-  return { dir };
 }
 const tarball = join(work, `gatehouse-${version}.tgz`);
 // The build is already in dist.
 await run("npm", ["pack", "--ignore-scripts", "--silent", resolve(".")], { cwd: work });
-const installed = await install();
+const connectPackages = ["connect", "connect-express", "connect-node"].map((name) => `@connectrpc/${name}@2.1.2`);
+// The only script compiles SQLite, which takes two minutes. Its result is copied from this tree.
+const installed = await install("node", "--ignore-scripts", "sqlite3", "express", ...connectPackages);
+if (typeof installed !== "string") {
+  await cp(binding, join(installed.dir, binding));
+}
 // AVA requires that tests are declared after all asynchronous setup.
 fileTeardown().teardown(() => rm(work, { recursive: true, force: true }));
 const testInstalled = testUnless(typeof installed === "string" ? installed : undefined);
@@ -119,8 +132,8 @@ test("the files that deploy/README.md installs for systemd suffice for a node, w
   t.is(heads[1]!["genesisHash"], heads[0]!["genesisHash"]);
 });
 
-testInstalled("the package installs into an empty folder, and starts a network", async (t) => {
-  const { dir } = installed as { dir: string };
+testInstalled("the package and its optional packages install into an empty folder, and start a network", async (t) => {
+  const { dir } = installed as Installed;
   const bin = join(dir, "node_modules/.bin/gatehouse");
   const gatehouse = async (...args: readonly string[]) =>
     (await run(bin, args, { cwd: dir, env: cleanEnvironment() as NodeJS.ProcessEnv })).stdout;
@@ -146,3 +159,56 @@ testInstalled("the package installs into an empty folder, and starts a network",
   const { stdout } = await run(process.execPath, ["application.mjs"], { cwd: dir });
   t.is(stdout, `${version} function\n`);
 });
+
+const routerApplication = `
+  import type { ConnectRouter } from "@connectrpc/connect";
+  import express from "express";
+  import type { AddressInfo } from "node:net";
+  import { transcode } from "gatehouse/transcoding";
+  import { InfoService } from "./gen/gatehouse/info/v1/info_pb.js";
+
+  const routes = (router: ConnectRouter): void => {
+    router.service(InfoService, { getVersion: () => ({ version: "mine" }) });
+  };
+  const server = express().use(transcode({ routes })).listen(0, "127.0.0.1", async () => {
+    const { port } = server.address() as AddressInfo;
+    console.log(await (await fetch("http://127.0.0.1:" + port + "/version")).text());
+    server.close();
+  });
+`;
+
+for (const version of ["2.1.2", "latest"]) {
+  testInstalled(`its router works alone, with the types of Connect ${version}, and nothing is compiled`, async (t) => {
+    const packages = [`@connectrpc/connect@${version}`, "express", "@types/node@20"];
+    const { dir, stderr } = (await install(`connect-${version}`, ...packages)) as Installed;
+    t.notRegex(stderr, /gatehouse@|sqlite3|ERESOLVE|peer/);
+    const has = (name: string): boolean => existsSync(join(dir, "node_modules", name));
+    t.true(has("gatehouse"));
+    for (const name of [
+      "sqlite3",
+      "tlsn-wasm",
+      "pg",
+      "@opentelemetry/resources",
+      "gatehouse/node_modules/@connectrpc",
+    ]) {
+      t.false(has(name), name);
+    }
+
+    await cp("gen", join(dir, "gen"), { recursive: true });
+    await writeFile(join(dir, "package.json"), JSON.stringify({ type: "module" }));
+    await writeFile(join(dir, "application.ts"), routerApplication);
+    const compilerOptions = { strict: true, module: "nodenext", target: "es2023", types: ["node"], skipLibCheck: true };
+    await writeFile(join(dir, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["application.ts"] }));
+    await t.notThrowsAsync(run(resolve(packaged("tsc")), ["-p", "."], { cwd: dir }));
+    t.is((await run(process.execPath, ["application.js"], { cwd: dir })).stdout, '"mine"\n');
+
+    // A node says which package it needs.
+    const bin = join(dir, "node_modules/.bin/gatehouse");
+    const env = cleanEnvironment() as NodeJS.ProcessEnv;
+    await run(bin, ["init", "--data-dir", "mine"], { cwd: dir, env });
+    const start = ["start", "--data-dir", "mine", "--rpc-port", "0", "--omni-port", "0"];
+    await t.throwsAsync(run(bin, start, { cwd: dir, env }), {
+      message: /SQLite needs a package that is not installed; run: npm install sqlite3 /,
+    });
+  });
+}

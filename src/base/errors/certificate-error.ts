@@ -10,7 +10,7 @@ export interface CertificateProblem {
   readonly remedy: string;
 }
 
-/** What to do, by kind. `trust` names the setting that adds trusted certificates. */
+/** Remedies by kind. `trust` names the setting that adds trusted certificates. */
 const remedies = {
   self: (trust: string) => `if you know that it is the node's own, give it with ${trust}`,
   authority: (trust: string) => `give the certificate of that authority with ${trust}`,

@@ -1,5 +1,6 @@
 /** Opens a PostgreSQL database, which one node writes to and any number of nodes read. */
 import type { Client } from "pg";
+import { loadOptional } from "../../base/async/optional-package.js";
 import type { DatabaseErrorKind } from "../../base/errors/database-error-kind.js";
 import { type ConnectionPools, openConnectionPools, type PoolDeps } from "../queries/connection-pools.js";
 import { DatabaseError, type PoolUse, temporaryError, type Queries } from "../queries/database.js";
@@ -29,7 +30,7 @@ const closeTimeoutMs = 1_000;
 
 /** Returns the servers of a database, shared by all of its parts. Commas separate their URLs. */
 export async function loadServers(urls: string, access: Access): Promise<Servers> {
-  const { default: pg } = await import("pg");
+  const { default: pg } = await loadOptional("PostgreSQL", "pg", () => import("pg"));
   // The driver returns 64-bit integers as text by default. Every stored one fits into a number.
   pg.types.setTypeParser(pg.types.builtins.INT8, Number);
   const connect: Connect = async (url, timeoutMs) => {

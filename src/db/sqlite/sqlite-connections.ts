@@ -2,6 +2,7 @@
 import { LRUCache } from "lru-cache";
 import type { Database as SqliteConnection, default as Sqlite3, Statement } from "sqlite3";
 import { lazyRequire } from "../../base/async/lazy-require.js";
+import { missingPackage } from "../../base/async/optional-package.js";
 import { type DatabaseErrorKind, isDatabaseError, markDatabaseError } from "../../base/errors/database-error-kind.js";
 import { DatabaseError, type PreparedQuery, type QueryValue } from "../queries/database.js";
 import type { LivenessMonitor } from "../queries/liveness.js";
@@ -9,13 +10,13 @@ import type { DiskCheck } from "./disk-check.js";
 
 const load = lazyRequire<typeof Sqlite3>("sqlite3");
 
-/** @throws DatabaseError if the driver, an optional dependency that npm may fail to compile, is not installed. */
+/** @throws DatabaseError if the driver, an optional package that npm may fail to compile, is not installed. */
 export function driver(): typeof Sqlite3 {
   try {
     return load();
   } catch {
     throw new DatabaseError(
-      "SQLite is not installed; install Python 3, make and a C++ compiler, then install this package again.",
+      `${missingPackage("SQLite", "sqlite3")} (where there is no prebuilt one, it takes Python 3, make and a C++ compiler).`,
     );
   }
 }

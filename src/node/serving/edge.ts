@@ -6,6 +6,7 @@ import { SearchService } from "../../../gen/gatehouse/search/v1/search_pb.js";
 import { StateService } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { StorageService } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
+import { loadOptional } from "../../base/async/optional-package.js";
 import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import { version } from "../../base/version.js";
 import type { Chain } from "../../chain/chain.js";
@@ -268,7 +269,13 @@ export async function startTraces(
   if (config.otlpEndpoint === undefined) {
     return undefined;
   }
-  const { createTraces } = await import("../../metrics/traces.js");
+  const { createTraces } = await loadOptional(
+    "--otlp-endpoint",
+    ["api", "core", "exporter-trace-otlp-http", "resources", "sdk-trace-base"]
+      .map((name) => `@opentelemetry/${name}`)
+      .join(" "),
+    () => import("../../metrics/traces.js"),
+  );
   const started = createTraces(config.otlpEndpoint, version, publicKey);
   onShutdown("the traces", () => started.stop());
   return started;
