@@ -129,6 +129,7 @@ function previewParts({ bytes, hash: transactionHash, body }: Draft): Node[] {
 function sample(url: string, code: string, builder: string): HTMLElement {
   const names = ["createGatehouse", builder, ...(code.includes("jsonText(") ? ["jsonText"] : []), "keyFromPem"];
   const lines = [
+    "// The package is in no registry: pack it in a clone of Gatehouse with npm pack --workspace client.",
     `import { ${names.join(", ")} } from "gatehouse-client";`,
     'import { readFile } from "node:fs/promises";',
     "",
