@@ -89,12 +89,16 @@ const client = [
 ];
 /**
  * The explorer runs in browsers: of the client it may import what signs and checks proofs, of src/ the parts of a document
- * and the descriptions of operations. The script of /docs takes the header and helpers from the explorer.
+ * and the descriptions of operations. The scripts of /docs and /status take the header and helpers from the explorer.
  */
 const explorer = [
   {
     from: { path: "^src/pages/docs/" },
     to: { path: "^src/pages/(docs/|explore/(copy|dom|http|node|shell/shell-page)\\.ts$)" },
+  },
+  {
+    from: { path: "^src/pages/status/" },
+    to: { path: "^src/pages/(status/|explore/(copy|dom|format|routes|shell/shell-page)\\.ts$)" },
   },
   { from: { path: "^src/pages/explore/" }, to: { path: "^src/pages/explore/" } },
   {

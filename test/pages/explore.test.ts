@@ -342,6 +342,8 @@ testBrowser.serial(
       await inspect(t, page, `explore-${name}`, ways);
     }
     await page.setViewportSize(phone);
+    // A narrow window has the button in the menu.
+    await page.getByRole("button", { name: "Menu" }).click();
     await page.getByRole("button", { name: "Sign in", exact: true }).first().click();
     await inspect(t, page, "explore-sign-in", twoVariants);
     t.deepEqual(

@@ -5,6 +5,7 @@ import { Writable } from "node:stream";
 import { hex32 } from "../../base/crypto/hash.js";
 import { loadNodeKey, type NodeKey } from "../../base/crypto/node-key.js";
 import { InputError } from "../../base/errors/start-error.js";
+import { readEnvironment } from "../../config/variables.js";
 import { requestOk } from "../calls/request-node.js";
 import { type NetworkFlags, type ReadFlags, variables } from "../usage/flags.js";
 
@@ -23,7 +24,7 @@ export async function loadKey(path: string | undefined): Promise<NodeKey> {
 
 /** Returns the passphrase of a key from the variable, or asks for it in the terminal, which does not show it. */
 async function askPassphrase(path: string): Promise<string> {
-  const known = process.env[variables.passphrase];
+  const known = readEnvironment()[variables.passphrase];
   if (known !== undefined) {
     return known;
   }

@@ -1,8 +1,9 @@
 /** Elements that views share: links, lists of facts, sections, tables, messages. */
 import { copyable } from "./copy.js";
-import { byId, type Content, h, setText } from "./dom.js";
+import { button, byId, type Content, h, setText } from "./dom.js";
 import { type ItemView, linkTo, type Route } from "./routes.js";
 import { ago, escapeInvisible, short, timeOf, truncate } from "./format.js";
+import type { Session } from "./session.js";
 
 /** Returns a link to a view. */
 export function link(route: Route, text: string, title?: string): HTMLElement {
@@ -172,6 +173,13 @@ export async function orError(part: Promise<HTMLElement>, signal: AbortSignal): 
     signal.throwIfAborted();
     return h("p", { class: "bad" }, messageOf(error));
   }
+}
+
+/** Offers to sign in, or says which key is signed in and does not suffice. */
+export function signInHint({ publicKey }: Pick<Session, "publicKey">, signIn: () => void): HTMLElement {
+  return publicKey === undefined
+    ? h("p", {}, button("Sign in with a key", {}, signIn))
+    : h("p", {}, "The key that is signed in may not read it: ", ownerLink(publicKey));
 }
 
 /** Shows a message at the top of the page, which screen readers announce. Undefined removes the message. */

@@ -49,15 +49,6 @@ export function setUpSignIn(session: Session): () => void {
   return open;
 }
 
-/** Offers to sign in, or says which key is signed in and does not suffice. */
-export function signInHint({ publicKey }: Session, signIn: () => void): HTMLElement[] {
-  return [
-    publicKey === undefined
-      ? h("p", {}, button("Sign in with a key", {}, signIn))
-      : h("p", {}, "The key that is signed in may not read it: ", ownerLink(publicKey)),
-  ];
-}
-
 /** Returns the key in the text field, or the content of the chosen file if the text field is empty. */
 async function readKey(key: HTMLTextAreaElement, file: HTMLInputElement): Promise<string> {
   return key.value.trim() === "" ? ((await file.files?.[0]?.text()) ?? "") : key.value;

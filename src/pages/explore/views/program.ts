@@ -7,9 +7,8 @@ import { documentTree, longText, memberOf, type Part, partsOf } from "../documen
 import { button, type Content, h, setText } from "../dom.js";
 import { NodeError } from "../node.js";
 import { watchBlocks } from "../live.js";
-import { code, facts, fullOwnerLink, hash, note, orError, section, tag, timeAndAge } from "../parts.js";
+import { code, facts, fullOwnerLink, hash, note, orError, section, signInHint, tag, timeAndAge } from "../parts.js";
 import { linkTo } from "../routes.js";
-import { signInHint } from "../shell/sign-in.js";
 import { programHistory } from "../history/program-history.js";
 import type { Proofs } from "../proof/proofs.js";
 import { changeQuery, readQuery } from "../table/query.js";
@@ -93,7 +92,7 @@ function notFoundContents({ node, signIn }: ViewContext, address: string): HTMLE
       h("li", {}, "or the transaction that creates it waits for a block: this page shows the program once it exists;"),
       h("li", {}, "or it is private, and its rule does not allow the reader."),
     ),
-    ...(isSignedIn ? [] : signInHint(node.session, signIn)),
+    ...(isSignedIn ? [] : [signInHint(node.session, signIn)]),
   ];
 }
 

@@ -3,8 +3,17 @@ import type { TransactionResponse } from "../responses.js";
 import { type Content, h, setText } from "../dom.js";
 import { type ExploredNode, NodeError } from "../node.js";
 import { bodyFacts, changedProgram, operationDetails } from "../operation-text.js";
-import { blockLink, facts, hash as copyableHash, messageOf, note, section, tag, untrusted } from "../parts.js";
-import { signInHint } from "../shell/sign-in.js";
+import {
+  blockLink,
+  facts,
+  hash as copyableHash,
+  messageOf,
+  note,
+  section,
+  signInHint,
+  tag,
+  untrusted,
+} from "../parts.js";
 import { linkTo } from "../routes.js";
 import { transactionEffects } from "../history/transaction-effects.js";
 import type { View, ViewContext } from "../view.js";
@@ -154,5 +163,5 @@ function withheld({ node, signIn }: ViewContext, status: string): Content[] {
     status === "pending"
       ? "The node shows a transaction that waits for a block to its sender, and to the readers of its program, which may not exist yet."
       : "Its program is private or deleted. The node shows the transaction only to keys that may read the program.";
-  return [h("p", {}, why), ...signInHint(node.session, signIn)];
+  return [h("p", {}, why), signInHint(node.session, signIn)];
 }
