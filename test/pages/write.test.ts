@@ -342,9 +342,7 @@ testBrowser.serial("invalid values are rejected before a preview, with the expec
   await page.locator("main").getByLabel("Name").fill(`<img src=x onerror="document.title='markup'">`);
   await page.locator("main").getByLabel("Document, as JSON").fill("Hello");
   await preview.click();
-  await page
-    .getByText('The document is not JSON at line 1, column 1: unexpected "H".')
-    .waitFor();
+  await page.getByText('The document is not JSON at line 1, column 1: unexpected "H".').waitFor();
   for (const [text, problem] of [
     ['{"a":1,}', 'line 1, column 8: unexpected "}"; remove the comma before it.'],
     ['{\n  "a": 1\n  "b": 2\n}', 'line 3, column 3: unexpected "\\"".'],

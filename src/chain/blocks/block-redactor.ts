@@ -24,7 +24,7 @@ export interface ReadAccess {
   readable(subjects: readonly string[], identity: string | undefined): Promise<ReadonlySet<string>>;
   /**
    * Returns true if a transaction itself permits the caller to read it before it is in a block. Its subject may not exist
-   * until then, so that nobody could read it by the rule of the subject.
+   * until then, so no rule of the subject could permit anyone to read it.
    */
   permitsPending(body: Uint8Array, identity: string | undefined): boolean;
 }

@@ -125,7 +125,7 @@ export function replaceForm(address: string, present: string | undefined): Opera
   };
 }
 
-/** Form that deletes a program. Its name must be typed, since nobody can restore the program. */
+/** Form that deletes a program. Its name must be typed, since a deleted program cannot be restored. */
 export function deleteProgramForm(address: string, programName: string): OperationForm {
   const name = input("Name of the program, to confirm");
   const warning = "A deleted program cannot be restored, and its address stays unused. Blocks keep its history.";
