@@ -59,6 +59,16 @@ async function alarm({ open, state }: Awaited<ReturnType<typeof start>>): Promis
   return first;
 }
 
+/** Starts a port that responds at once, and parses in pieces. */
+async function startInPieces(t: ExecutionContext) {
+  const server = await start(t);
+  server.release();
+  const first = server.open();
+  first.write(get("/first").repeat(50));
+  await readBodies(first, "/first");
+  return server;
+}
+
 for (const isTls of [false, true]) {
   const via = isTls ? "TLS" : "cleartext";
   test(`${via}: parses no more than ${maxPipelined} requests ahead, and answers all in order`, async (t) => {
@@ -99,11 +109,7 @@ test("a connection that begins with several requests is parsed in pieces from it
 });
 
 test("parses bodies between requests, however the bytes are cut", async (t) => {
-  const server = await start(t);
-  server.release();
-  const first = server.open();
-  first.write(get("/first").repeat(50));
-  await readBodies(first, "/first");
+  const server = await startInPieces(t);
   const requests = Array.from({ length: 60 }, (_, i) =>
     i % 3 === 0 ? post(`/${i}`, "x\r\n\r\n".repeat(i + 1)) : get(`/${i}`),
   );
@@ -123,11 +129,7 @@ test("parses bodies between requests, however the bytes are cut", async (t) => {
 });
 
 test("a body that looks like ends of requests is not cut into them", async (t) => {
-  const server = await start(t);
-  server.release();
-  const first = server.open();
-  first.write(get("/first").repeat(50));
-  await readBodies(first, "/first");
+  const server = await startInPieces(t);
   const body = "\r\n\r\n".repeat(50_000);
   const chunk = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
   const chunked = `POST /chunked HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}`;
@@ -138,11 +140,7 @@ test("a body that looks like ends of requests is not cut into them", async (t) =
 });
 
 test("reads on after a client that does not read its responses has read them", async (t) => {
-  const server = await start(t);
-  server.release();
-  const first = server.open();
-  first.write(get("/first").repeat(50));
-  await readBodies(first, "/first");
+  const server = await startInPieces(t);
   const padding = "p".repeat(3_000);
   const socket = server.open().pause();
   const paths = Array.from({ length: 3_000 }, (_, i) => `/${padding}${i}`);
