@@ -112,10 +112,13 @@ test.serial("executes no request of a connection that was reset before its accep
   );
   node.child.kill("SIGCONT");
   await isFine(t);
-  await askFrom(node.port, "/publickey", "127.0.0.11");
   const callers = () => logged().flatMap((line) => (line.rpc?.endsWith("/GetPublicKey") ? [line.address] : []));
-  await until(() => callers().includes("127.0.0.11"));
-  t.deepEqual(callers(), ["127.0.0.11"]);
+  // The log of a second is limited, so that of this request may be left out.
+  await until(async () => {
+    await askFrom(node.port, "/publickey", "127.0.0.11");
+    return callers().includes("127.0.0.11");
+  });
+  t.deepEqual([...new Set(callers())], ["127.0.0.11"]);
 });
 
 test.serial("logs at most one line per second about abuse", (t) => {
