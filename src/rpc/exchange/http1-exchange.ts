@@ -39,15 +39,17 @@ export class Http1Exchange extends Exchange {
   }
 
   protected get hasBody(): boolean {
-    return this.contentLength > 0 || "transfer-encoding" in this.request.headers;
+    return this.announcedBytes > 0;
   }
 
-  /** Announced length in bytes of a body that is not complete yet; Infinity if none is announced, 0 without such a body. */
-  get expectedBody(): number {
-    if (this.request.complete) {
-      return 0;
-    }
+  /** Length of the body in bytes; Infinity if the client announces a body without its length. */
+  private get announcedBytes(): number {
     return "transfer-encoding" in this.request.headers ? Infinity : this.contentLength;
+  }
+
+  /** Announced length in bytes of a body that is not complete yet; 0 without such a body. */
+  get expectedBody(): number {
+    return this.request.complete ? 0 : this.announcedBytes;
   }
 
   protected get source(): IncomingMessage {
@@ -92,10 +94,8 @@ export class Http1Exchange extends Exchange {
 
   /** Returns `Connection: close` if a long body is still unread. Node.js discards the rest of a short one. */
   private closingHeaders(): readonly string[] {
-    const { complete, headers } = this.request;
-    const isLong = "transfer-encoding" in headers || this.contentLength > maxTickBytes;
     // Without 100 the client decides whether it sends the body, so the next request cannot be found.
-    return (isLong && !complete) || this.awaitsContinue ? ["Connection", "close"] : [];
+    return this.expectedBody > maxTickBytes || this.awaitsContinue ? ["Connection", "close"] : [];
   }
 }
 
