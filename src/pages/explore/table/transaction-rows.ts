@@ -1,7 +1,8 @@
-/** Columns, filter and loader of tables of transactions. */
+/** Tables of transactions. */
 import type { TransactionsResponse, TransactionSummary } from "../responses.js";
-import { type Column, column, containing, type DataTable, type Filter, oneOf } from "./data-table.js";
+import { type Column, column, containing, type DataTable, dataTable, type Filter, oneOf } from "./data-table.js";
 import { type ExploredNode, withQuery } from "../node.js";
+import type { ViewContext } from "../view.js";
 import { hiddenKind, kindOf, operationKinds, operationLine, operationText } from "../operation-text.js";
 import { blockLink, ownerLink, tag, timeAndAge, transactionLink } from "../parts.js";
 
@@ -27,13 +28,13 @@ export const transactionColumns = {
   sender: { name: "Sender", cell: ({ body }) => body && ownerLink(body.sender), csv: ({ body }) => body?.sender },
 } as const satisfies Record<string, Column<TransactionSummary>>;
 
-export const operationFilter: Filter<TransactionSummary> = containing(
+const operationFilter: Filter<TransactionSummary> = containing(
   "operation",
   "Operation contains",
   ({ body }) => operationText(body) ?? "",
 );
 
-export const kindFilter: Filter<TransactionSummary> = oneOf(
+const kindFilter: Filter<TransactionSummary> = oneOf(
   "kind",
   "Kind",
   [...Object.values(operationKinds), hiddenKind],
@@ -41,7 +42,7 @@ export const kindFilter: Filter<TransactionSummary> = oneOf(
 );
 
 /** Filter by the sender. The node applies it to a complete key, and the page to a part of one. */
-export const senderFilter: Filter<TransactionSummary> = containing(
+const senderFilter: Filter<TransactionSummary> = containing(
   "sender",
   "Sender contains",
   ({ body }) => body?.sender ?? "",
@@ -50,16 +51,38 @@ export const senderFilter: Filter<TransactionSummary> = containing(
 
 const completeKey = /^(ed25519:)?(0x)?[0-9a-f]{64}$/i;
 
-/** Returns a loader for the transactions of a block, of a sender, or of the chain. */
-export function loadTransactions(
+/** Transactions of a block, of a sender, or of the chain. */
+interface Selection {
+  readonly blockNumber?: string;
+  readonly sender?: string;
+}
+
+/** Shows transactions with filters, of which a selected sender needs none. */
+export async function transactionTable(
+  { node, signal }: Pick<ViewContext, "node" | "signal">,
+  selection: Selection,
+  columns: readonly (keyof typeof transactionColumns)[],
+  empty: string,
+): Promise<HTMLElement> {
+  return await dataTable({
+    id: "transactions",
+    label: "Transactions",
+    columns: columns.map((name) => transactionColumns[name]),
+    filters: [kindFilter, operationFilter, ...(selection.sender === undefined ? [senderFilter] : [])],
+    empty,
+    load: loadTransactions(node, selection, signal),
+  });
+}
+
+function loadTransactions(
   { fetchJson }: Pick<ExploredNode, "fetchJson">,
-  filter: { readonly blockNumber?: string; readonly sender?: string },
+  selection: Selection,
   signal: AbortSignal,
 ): DataTable<TransactionSummary>["load"] {
   return async (pageToken, size, values) => {
     const entered = values.get(senderFilter.name) ?? "";
     const sender = completeKey.test(entered) ? { sender: entered } : {};
-    const query = { ...sender, ...filter, pageToken, pageSize: String(size) };
+    const query = { ...sender, ...selection, pageToken, pageSize: String(size) };
     const path = withQuery("chain/transactions", query);
     const { transactions, nextPageToken } = await fetchJson<TransactionsResponse>(path, signal);
     return { rows: transactions, next: nextPageToken };

@@ -6,7 +6,6 @@ import { bytesOf, hashOf } from "../../../../client/src/proof/hashing.js";
 import { checkHeader, checkSignedHead, readHeader } from "../../../../client/src/proof/headers.js";
 import { HeadStatementSchema } from "../../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { BlockResponse, HeadResponse } from "../responses.js";
-import { dataTable } from "../table/data-table.js";
 import { button, type Content, h } from "../dom.js";
 import {
   blockLink,
@@ -23,20 +22,15 @@ import {
 } from "../parts.js";
 import { linkTo } from "../routes.js";
 import type { Proofs } from "../proof/proofs.js";
-import {
-  kindFilter,
-  loadTransactions,
-  operationFilter,
-  senderFilter,
-  transactionColumns,
-} from "../table/transaction-rows.js";
+import { transactionTable } from "../table/transaction-rows.js";
 import { trustForm } from "../proof/trust-form.js";
 import { type Step, stepList, unprovedNotice } from "../proof/verify-steps.js";
 import type { View, ViewContext } from "../view.js";
 import { counted, sizeOf } from "../format.js";
 
 /** @param name number or hash of the block, or `latest`. */
-export async function viewBlock({ node, proofs, signal }: ViewContext, name: string): Promise<View> {
+export async function viewBlock(context: ViewContext, name: string): Promise<View> {
+  const { node, proofs, signal } = context;
   const path = /^(0x)?[0-9a-f]{64}$/i.test(name)
     ? `chain/blocks/hash/${name}`
     : `chain/blocks/${encodeURIComponent(name)}`;
@@ -46,15 +40,9 @@ export async function viewBlock({ node, proofs, signal }: ViewContext, name: str
   ]);
   const { hash, header, transactionHashes, block } = response;
   const { number, timestamp } = header;
-  const { index, hash: hashColumn, kind, operation, sender } = transactionColumns;
-  const transactions = await dataTable({
-    id: "transactions",
-    label: "Transactions",
-    columns: [hashColumn, index, kind, operation, sender],
-    filters: [kindFilter, operationFilter, senderFilter],
-    empty: "It has no transactions.",
-    load: loadTransactions(node, { blockNumber: String(number) }, signal),
-  });
+  const columns = ["hash", "index", "kind", "operation", "sender"] as const;
+  const selection = { blockNumber: String(number) };
+  const transactions = await transactionTable(context, selection, columns, "It has no transactions.");
   const signature = base64Decode(block.signature);
   return {
     title: `Block ${number}`,

@@ -5,19 +5,19 @@ import { h } from "../dom.js";
 import { withQuery } from "../node.js";
 import { facts, hash, note, section } from "../parts.js";
 import { programColumns } from "../table/program-rows.js";
-import { kindFilter, loadTransactions, operationFilter, transactionColumns } from "../table/transaction-rows.js";
+import { transactionTable } from "../table/transaction-rows.js";
 import { createVerifier } from "../proof/verify-button.js";
 import type { View, ViewContext } from "../view.js";
 import { short } from "../format.js";
 
-export async function viewOwner({ node, proofs, signal }: ViewContext, key: string): Promise<View> {
+export async function viewOwner(context: ViewContext, key: string): Promise<View> {
+  const { node, proofs, signal } = context;
   const encodedKey = encodeURIComponent(key);
   const loadPrograms: DataTable<ProgramSummary>["load"] = async (pageToken, size) => {
     const path = withQuery(`storage-program/owner/${encodedKey}`, { pageToken, limit: String(size) });
     const { programs, nextPageToken } = await node.fetchJson<ProgramsResponse>(path, signal);
     return { rows: programs, next: nextPageToken };
   };
-  const { block, time, kind, operation, hash: hashColumn } = transactionColumns;
   const [{ address, nonce }, programs, transactions] = await Promise.all([
     node.fetchJson<SenderResponse>(`chain/senders/${encodedKey}`, signal),
     dataTable<ProgramSummary>({
@@ -28,14 +28,12 @@ export async function viewOwner({ node, proofs, signal }: ViewContext, key: stri
       empty: "No programs that the reader may see.",
       load: loadPrograms,
     }),
-    dataTable({
-      id: "transactions",
-      label: "Transactions",
-      columns: [hashColumn, kind, operation, block, time],
-      filters: [kindFilter, operationFilter],
-      empty: "No transactions that you may read.",
-      load: loadTransactions(node, { sender: key }, signal),
-    }),
+    transactionTable(
+      context,
+      { sender: key },
+      ["hash", "kind", "operation", "block", "time"],
+      "No transactions that you may read.",
+    ),
   ]);
   const shownPrograms =
     node.session.publicKey === undefined ? "Public ones. Sign in to see more." : "Those that your key may read.";
