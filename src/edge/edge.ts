@@ -3,7 +3,6 @@
  * overload, the rate limit, and limits on connections, streams and unsent bytes, and writes the access log. An admitted
  * request gets a permit that is released when it ends.
  */
-import type { Flow } from "../base/async/fair-scheduler.js";
 import { startTurns } from "../base/async/turns.js";
 import { addressPrefixOf } from "../base/ip-address.js";
 import { readInteger } from "../base/text/integers.js";
@@ -80,9 +79,6 @@ export type EdgeStats = ReturnType<Edge["stats"]>;
 const probesPerS = 200;
 const sweepEveryMs = 1_000;
 const noHeaders: readonly string[] = [];
-
-/** Waits for a turn to start a stream. */
-const startTurn = (flow: Flow): Promise<void> => new Promise((resolve) => startTurns.defer(flow, resolve, undefined));
 
 export function createEdge(settings: EdgeSettings) {
   const isTrustedProxy = createAddressSet(settings.trustedProxies);
@@ -165,7 +161,7 @@ export function createEdge(settings: EdgeSettings) {
         permit.ready = minBlock === undefined ? undefined : settings.untilBlock?.(minBlock);
         permit.ready = permit.ready?.then(() => void (permit.headers = headersOf(method, rateHeaders)));
         if (isStreaming) {
-          const turn = startTurn(connection.flow);
+          const turn = startTurns.turn(connection.flow);
           permit.ready = permit.ready?.then(() => turn) ?? turn;
         }
         return permit;

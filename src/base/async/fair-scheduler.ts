@@ -83,6 +83,11 @@ export class FairScheduler {
     }
   }
 
+  /** Waits for a turn of a flow in a later tick. */
+  turn(flow: Flow): Promise<void> {
+    return new Promise((resolve) => this.defer(flow, resolve, undefined));
+  }
+
   /** Limits the deferred tasks of this tick, or skips them, because the next tick is awaited. */
   hurry(): void {
     this.isUrgent = true;
@@ -168,18 +173,14 @@ export function createFairTurns(perTick: number): (key: string) => Promise<void>
   const scheduler = new FairScheduler(perTick);
   /** Flows of the keys that wait, with the number of turns for which they do. */
   const flows = new Map<string, { readonly flow: Flow; turns: number }>();
-  return (key) =>
-    new Promise((resolve) => {
-      const entry = flows.get(key) ?? { flow: new Flow(), turns: 0 };
-      flows.set(key, entry);
-      entry.turns++;
-      const giveTurn = (): void => {
-        entry.turns--;
-        if (entry.turns === 0) {
-          flows.delete(key);
-        }
-        resolve();
-      };
-      scheduler.defer(entry.flow, giveTurn, undefined);
-    });
+  return async (key) => {
+    const entry = flows.get(key) ?? { flow: new Flow(), turns: 0 };
+    flows.set(key, entry);
+    entry.turns++;
+    await scheduler.turn(entry.flow);
+    entry.turns--;
+    if (entry.turns === 0) {
+      flows.delete(key);
+    }
+  };
 }
