@@ -65,7 +65,7 @@ for (const [title, putImage] of [
       t.is(paths["/version"]?.get?.summary, "GetVersion");
       t.is(paths["/version"]?.get?.description, undefined);
       t.is(docs.status, 200);
-      t.true(docs.text.split("<h3>").length > 25);
+      t.true(docs.text.split("<h3 ").length > 25);
       t.like(JSON.parse(openRpc.text), { result: { openrpc: "1.3.2" } });
       for (const { text } of [openApi, docs, openRpc]) {
         t.false(text.includes(root));
