@@ -31,6 +31,17 @@ interface BlockLogDeps {
   readonly maxBytes: number;
 }
 
+/** Subscriber that reads the log. */
+interface LogReader {
+  /** Public key; undefined if the subscriber is anonymous. */
+  readonly identity: string | undefined;
+  /**
+   * Waits for a turn in the event loop. Subscribers that wait for the same query all go on when it ends, and cached blocks
+   * are searched without waiting for anything: thousands of them would hold up all other requests.
+   */
+  readonly turn: () => Promise<void>;
+}
+
 export type BlockLog = ReturnType<typeof createBlockLog>;
 
 /** Number of the latest blocks that count as recent, and limit on the blocks in each cache. */
@@ -69,10 +80,16 @@ export function createBlockLog({ readBlock, decoder, access, head, maxBytes }: B
    * Returns the addresses in a block that the caller may read. Requests with equal identities share the query and its
    * result until the next block, which may change access rules.
    */
-  const readableIn = (block: BlockEvents, identity: string | undefined) =>
-    readable.fetch(`${head()?.hash} ${block.number} ${identity ?? ""}`, {
-      context: () => access.readableOf(block.addresses, identity),
-    });
+  async function readableIn(block: BlockEvents, { identity, turn }: LogReader): Promise<ReadonlySet<string>> {
+    const key = `${head()?.hash} ${block.number} ${identity ?? ""}`;
+    const known = readable.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    const found = await readable.fetch(key, { context: () => access.readableOf(block.addresses, identity) });
+    await turn();
+    return found!;
+  }
 
   function ownersIn(block: BlockEvents): Promise<ReadonlyMap<string, string>> {
     let ownersOfBlock = owners.get(block);
@@ -89,10 +106,10 @@ export function createBlockLog({ readBlock, decoder, access, head, maxBytes }: B
     event: LoggedEvent,
     block: BlockEvents,
     request: DecodedWatchRequest,
-    identity: string | undefined,
+    reader: LogReader,
     ownerOf: ReadonlyMap<string, string> | undefined,
   ): Promise<EventMessage | undefined> {
-    if (event.address === undefined || (await readableIn(block, identity))!.has(event.address)) {
+    if (event.address === undefined || (await readableIn(block, reader)).has(event.address)) {
       return event.message;
     }
     return request.matches(event, false, ownerOf) ? event.redacted : undefined;
@@ -103,25 +120,25 @@ export function createBlockLog({ readBlock, decoder, access, head, maxBytes }: B
      * Searches one block for the next event that the subscriber requested and may read under the current access rules.
      *
      * @param after position in the block, or the end of the previous block; the block must exist.
-     * @param identity public key of the subscriber; undefined if it is anonymous.
      * @returns the position of the event with its message; the end of the block without a message if there is none.
      * @throws RpcError PRUNED
      */
     async next(
       after: CursorPosition,
       request: DecodedWatchRequest,
-      identity: string | undefined,
+      reader: LogReader,
     ): Promise<{ readonly position: CursorPosition; readonly message: EventMessage | undefined }> {
       const number = blockAfter(after);
       const block = await read(number);
       const ownerOf = request.requestsOwners && block.addresses.length > 0 ? await ownersIn(block) : undefined;
+      await reader.turn();
       const { events } = block;
       const start = after.position === positionOfBlock ? 0 : firstAfter(events, after.position);
       for (let i = start; i < events.length; i++) {
         const event = events[i]!;
         // The filter is checked first: most events do not match it, and then need no access check.
         const message = request.matches(event, true, ownerOf)
-          ? await messageFor(event, block, request, identity, ownerOf)
+          ? await messageFor(event, block, request, reader, ownerOf)
           : undefined;
         if (message !== undefined) {
           return { position: { block: number, position: event.position }, message };

@@ -27,17 +27,14 @@ const defaultProgressEveryMs = 10_000;
 const defaultCursorWaitMs = 5_000;
 /** Delay in seconds after which clients should retry. */
 const retryAfterS = 5;
-/**
- * Limit on the older blocks that all streams together search in one tick. A search of cached blocks waits for nothing,
- * so that streams with filters would otherwise hold up all other requests. One block takes at most 0.3 ms.
- */
-const blocksPerTick = 16;
+/** Limit on the blocks that all streams together search in one tick. One block takes at most 0.3 ms. */
+const blocksPerTick = 4;
 
 export function createEvents(deps: EventServiceDeps) {
   const { log, checkRetained, progressEveryMs = defaultProgressEveryMs, cursorWaitMs = defaultCursorWaitMs } = deps;
   const notifier = createNotifier();
   const live = createLiveEvents();
-  const historyTurn = createFairTurns(blocksPerTick);
+  const blockTurn = createFairTurns(blocksPerTick);
 
   /** Returns the latest block. Throws RpcError STATE_NOT_READY if there is none. */
   function requireHead() {
@@ -74,6 +71,7 @@ export function createEvents(deps: EventServiceDeps) {
     ...[request, { caller, signal }]: Parameters<Implementation<typeof EventService>["watch"]>
   ): AsyncGenerator<EventMessage, void> {
     const decoded = readWatchRequest(request);
+    const reader = { identity: caller.identity, turn: () => blockTurn(caller.address) };
     if (decoded.cursor !== undefined) {
       await waitForCursor(decoded.cursor, signal);
     }
@@ -92,11 +90,8 @@ export function createEvents(deps: EventServiceDeps) {
         liveSequence = liveEvent.sequence;
         message = decoded.matches(liveEvent, true) ? toMessage(sentUpTo(position, latest), liveEvent.event) : undefined;
       } else if (next <= latest) {
-        if (next < latest) {
-          await historyTurn(caller.address);
-        }
         // The stream retains only the position, not the block: the subscriber may read arbitrarily slowly.
-        ({ position, message } = await log.next(position, decoded, caller.identity));
+        ({ position, message } = await log.next(position, decoded, reader));
         message ??= performance.now() - last.sentAtMs >= progressEveryMs ? toMessage(position, progress) : undefined;
       } else if (hasCaughtUp) {
         await notifier.wait(signal);

@@ -82,7 +82,7 @@ async function readBlocks(
   const cursors: string[] = [];
   let after: CursorPosition = { block: BigInt(from - 1), position: positionOfBlock };
   while (after.block < to || after.position !== positionOfBlock) {
-    const { position, message } = await log.next(after, request, identity);
+    const { position, message } = await log.next(after, request, { identity, turn: () => Promise.resolve() });
     cursors.push(...(message === undefined ? [] : [message.cursor!]));
     after = position;
   }

@@ -10,3 +10,9 @@ export const requestTurns = new FairScheduler();
  * arrive, one starts in nine ticks: a client that opens many would else delay the accept of all others by a start for each.
  */
 export const startTurns = new FairScheduler(1, 8);
+
+/**
+ * Batches of long work, each up to some milliseconds. One runs in a tick, whatever number of them waits, and while
+ * connections arrive, one in nine ticks: the tick of a batch accepts one connection as well.
+ */
+export const batchTurns = new FairScheduler(1, 8);

@@ -1,8 +1,13 @@
 /** Runs long work in short batches that yield to the event loop, so that other work is not blocked. */
 
-/** Resolves in the check phase of the event loop, after pending I/O callbacks. */
+import { Flow } from "./fair-scheduler.js";
+import { batchTurns } from "./turns.js";
+
+const longWork = new Flow();
+
+/** Waits for the turn of long work in a later tick, after pending I/O callbacks. */
 export function yieldToEventLoop(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return batchTurns.turn(longWork);
 }
 
 /** Runs a generator to its end without yielding to the event loop and returns its result. */

@@ -3,7 +3,7 @@
  * requests then wait for one of them, not for all.
  */
 import type { Writable } from "node:stream";
-import { yieldToEventLoop } from "../../base/async/yielding.js";
+import { setImmediate as laterTick } from "node:timers/promises";
 
 /** Limit on the bytes written in one tick. Longer responses are split, so that other requests are served in between. */
 export const maxTickBytes = 64 * 1024;
@@ -24,7 +24,7 @@ function countBytes(bytes: number): void {
 
 /** Waits for a tick that has created less than its limit. Each waiter decides after the code behind the one before. */
 function nextTurn(): Promise<void> {
-  return (lastTurn = lastTurn.then(() => (createdBytes < maxTickBytes ? undefined : yieldToEventLoop())));
+  return (lastTurn = lastTurn.then(() => (createdBytes < maxTickBytes ? undefined : laterTick())));
 }
 
 /** Waits for a tick of the event loop that no other waiter shares. */

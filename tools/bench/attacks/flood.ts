@@ -200,6 +200,7 @@ export async function sendAndWait(
 }
 
 const oneByte = Buffer.from("a");
+const statusOk = Buffer.from("HTTP/1.1 200");
 
 /** Sends a request over each connection, closes it at the first byte of the response, and opens it again. */
 export async function openAndLeave(
@@ -208,16 +209,17 @@ export async function openAndLeave(
   request: Buffer,
   connections: Connections,
 ): Promise<AttackCounts> {
-  let left = 0;
+  let [left, accepted] = [0, 0];
   const onOpen: OnOpen = (connection) => {
-    connection.onBytes = () => {
+    connection.onBytes = (bytes) => {
       left++;
+      accepted += bytes.subarray(0, statusOk.length).equals(statusOk) ? 1 : 0;
       connection.socket.destroy();
     };
     connection.send(request);
   };
   const counts = await keepOpen(door, signal, connections, { protocol: "http/1.1", onOpen });
-  return { ...countsOf(counts), "responses left": left };
+  return { ...countsOf(counts), "responses left": left, "of these with status 200": accepted };
 }
 
 /** Frames of a stream, prepared for any stream number. */
