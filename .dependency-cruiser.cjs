@@ -50,7 +50,7 @@ const modules = [
   // Checksums of rows, which depend on no engine.
   allow("(chain|state|storage|tree|zk)/", "db/rows/row-hashes\\.ts$"),
   // Reads with proofs, and serves the results: protocols, and of the features only the hash of the commitment tree.
-  allow("light/", "rpc/", "edge/unrestricted-gate\\.ts$", "zk/poseidon\\.ts$"),
+  allow("light/", "rpc/", "edge/(min-block|unrestricted-gate)\\.ts$", "zk/poseidon\\.ts$"),
   // Calls other nodes over any transport.
   allow("peers/", "rpc/channel\\.ts$"),
   // Workers serve for a node and import no part of it.

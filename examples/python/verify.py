@@ -195,7 +195,7 @@ def check_block(question, answer, network, now_ms, max_age_s, seen):
 
 
 def check_age(answer, network, number, block_hash, signed_at_ms, now_ms, max_age_s):
-    require(signed_at_ms is not None or "head" in answer, "missing", "no signed head says that block 0 is the latest")
+    require(signed_at_ms is not None or "head" in answer, "age", "no signed head says that block 0 is the latest")
     if "head" in answer:
         statement = decode(answer["head"]["statement"])
         fields = read_protobuf(statement, "the signed head")

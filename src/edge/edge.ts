@@ -5,8 +5,7 @@
  */
 import { startTurns } from "../base/async/turns.js";
 import { addressPrefixOf } from "../base/ip-address.js";
-import { readInteger } from "../base/text/integers.js";
-import { type Outcome, RpcError, toRpcError } from "../rpc/errors.js";
+import { type Outcome, toRpcError } from "../rpc/errors.js";
 import type { Arrival, Gate, Protocol } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
 import { type UsageByPrefix, UsageTracker } from "./address-usage.js";
@@ -25,6 +24,7 @@ import {
   type TrackedConnection,
 } from "./connection-limit.js";
 import { createIdentify, type IdentitySettings } from "./identity.js";
+import { minBlockOf } from "./min-block.js";
 import { bytesPerRequest, type Charges, createRateLimit } from "./rate-limit.js";
 import { ByteBudget, type ByteLimits, defaultBytes, type PermitDeps, RequestPermit } from "./request-permit.js";
 import {
@@ -208,24 +208,6 @@ export function createEdge(settings: EdgeSettings) {
       clearInterval(sweeper);
     },
   } satisfies Gate & Record<string, unknown>;
-}
-
-/**
- * Returns the block that the caller requires the state to include; undefined if none. The caller may have seen that
- * block on another node that is ahead of this one.
- *
- * @throws RpcError INVALID_REQUEST
- */
-function minBlockOf(arrival: Arrival): bigint | undefined {
-  const value = arrival.header("gatehouse-min-block");
-  if (value === undefined) {
-    return undefined;
-  }
-  const number = readInteger(value);
-  if (number === undefined || number < 0n || number > Number.MAX_SAFE_INTEGER) {
-    throw new RpcError("INVALID_REQUEST", "Gatehouse-Min-Block must be the number of a block.");
-  }
-  return number;
 }
 
 /** Returns true if limits in total apply to a request: to all but single probes. */

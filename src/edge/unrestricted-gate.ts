@@ -9,10 +9,10 @@ const defaultTotal = 1_000;
 /**
  * Creates the gate of a port for trusted callers. It has no limits on requests, statistics or log.
  *
- * @param check throws an RpcError to reject a request.
+ * @param check throws an RpcError to reject a request, or returns a promise to wait for, which may reject with one.
  */
 export function createUnrestrictedGate(
-  check: (arrival: Arrival) => void = () => undefined,
+  check: (arrival: Arrival) => Promise<void> | undefined = () => undefined,
   maxConnections = Infinity,
 ): Gate {
   const ignore = (): void => undefined;
@@ -29,8 +29,8 @@ export function createUnrestrictedGate(
     connect: (remoteAddress, close) => connections.connect(remoteAddress, close),
     record: ignore,
     admit(arrival, _protocol, method): Permit {
-      check(arrival);
       return {
+        ready: check(arrival),
         callerOf: () => ({ address: arrival.connection.remoteAddress, identity: arrival.connection.provenIdentity }),
         headers: [],
         method,

@@ -18,6 +18,7 @@ import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { verifyEd25519 } from "../base/crypto/ed25519.js";
 import type { Logger } from "../base/logging/log.js";
 import { errorMessage } from "../base/errors/error-message.js";
+import { minBlockOf } from "../edge/min-block.js";
 import { createUnrestrictedGate } from "../edge/unrestricted-gate.js";
 import { errorCatalog, RpcError, type Reason } from "../rpc/errors.js";
 import { createRequestIds } from "../rpc/exchange/exchange.js";
@@ -64,9 +65,11 @@ export async function startLight({ genesisHash, dir, port: bindTo, maxAgeS, log,
     ...{ genesisHash, maxAgeS, hashPair, verifyEd25519, seen: trustStore.seen, onSeen },
   });
   const upstreams = createUpstreams({ session, log, ...reads });
+  const block = (): bigint | undefined => session.seen?.number;
+  const readHead = () => upstreams.read(ChainService.method.getHead, {});
   const serverDeps = {
     services: createServices(upstreams, trustStore, log),
-    gate: createUnrestrictedGate(),
+    gate: createUnrestrictedGate((arrival) => untilBlock(minBlockOf(arrival), block, readHead)),
     onInternalError: (error: unknown) => log.error({ subsystem: "light", error: errorMessage(error) }, "A read failed"),
   };
   const transcoder = createTranscoder(compileEndpoints(serverDeps));
@@ -78,15 +81,40 @@ export async function startLight({ genesisHash, dir, port: bindTo, maxAgeS, log,
   const listener = createPort({ handle, gate: serverDeps.gate, nextRequestId: createRequestIds() });
   const port = await listener.listen({ host, port: bindTo });
   // The log states why no node returned a proof. The light node starts regardless, since a node may do so later.
-  await upstreams.read(ChainService.method.getHead, {}).catch(() => undefined);
+  await readHead().catch(() => undefined);
   return {
     port,
     url: `http://${host}:${port}`,
     /** Returns the number of the latest proved block; undefined until a node has proved one. */
-    block: () => session.seen?.number,
+    block,
     /** Stops accepting requests, and waits at most 5 s for those in flight. */
     stop: () => listener.drain(stopWithinMs),
   };
+}
+
+/**
+ * Waits until a block is proved that a client has seen elsewhere: no later read returns an older state. Returns undefined
+ * if none is needed. Rejects with STATE_NOT_READY if the nodes prove an older one.
+ */
+function untilBlock(
+  minBlock: bigint | undefined,
+  block: () => bigint | undefined,
+  readHead: () => Promise<unknown>,
+): Promise<void> | undefined {
+  const hasBlock = (): boolean => minBlock === undefined || (block() ?? -1n) >= minBlock;
+  return hasBlock()
+    ? undefined
+    : readHead().then(
+        () => {
+          if (!hasBlock()) {
+            const message = `The latest proved block is ${block()}; try again in ${retryAfterS} s.`;
+            throw new RpcError("STATE_NOT_READY", message, retryAfterS);
+          }
+        },
+        (error: unknown) => {
+          throw toRpcError(error);
+        },
+      );
 }
 
 /** Every service with routes on a node. Methods without proofs return NOT_IMPLEMENTED. */

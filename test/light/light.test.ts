@@ -77,6 +77,26 @@ test("verified responses equal those of the node, for existing and for missing d
   t.deepEqual(lines, []);
 });
 
+test("responds as of a block that the client has seen elsewhere, or with 503", async (t) => {
+  const own = await startMember(t);
+  const { light, lines } = await startTestLight(t, [own.rpcUrl]);
+  const before = light.block()!;
+  const client = createGatehouse(own.rpcUrl, { signer: keyFromSeed(new Uint8Array(32).fill(1)) });
+  t.teardown(() => client.close());
+  await client.waitFor((await client.submit(addCommitment(43n))).hash);
+  const { number } = await client.chain.getHead({});
+  t.is(light.block(), before, "the light node reads nothing by itself");
+  const get = (block: bigint | string) =>
+    ask(light.port, "/zk/merkle-root", { headers: { "Gatehouse-Min-Block": String(block) } });
+  const current = await get(number);
+  t.like(current, { status: 200, text: (await ask(own.port, "/zk/merkle-root")).text }, lines.join("\n"));
+  t.true(light.block()! >= number);
+  const ahead = await get(number + 1_000n);
+  t.is(ahead.status, 503);
+  t.regex(ahead.text, /The latest proved block is \d+; try again in 5 s\./);
+  t.is((await get("soon")).status, 400);
+});
+
 test("responds with 501 to requests without a proof, and with 403 for private data", async (t) => {
   const { light } = await startTestLight(t, [node.rpcUrl]);
   const unproved = /^501 .*(cannot be prove[dn]|without a proof).*"errorCode":"NOT_IMPLEMENTED"/;

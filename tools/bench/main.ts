@@ -5,7 +5,6 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { errorMessage } from "../../src/base/errors/error-message.js";
 import { benchApply } from "./writes/apply.js";
 import { benchAttestation } from "./reads/attestation.js";
 import { compareWithStored, formatChanges, readRun } from "./benchmarks.js";
@@ -149,7 +148,12 @@ async function run(): Promise<SuiteRow[]> {
       rows.push(...(await suites[suite]!({ ...opts, directory, flags, say })).map((row) => ({ suite, ...row })));
     } catch (error) {
       process.exitCode = 1;
-      rows.push({ suite, name: suite, figures: {}, note: `It failed: ${errorMessage(error)}` });
+      rows.push({
+        suite,
+        name: suite,
+        figures: {},
+        note: `It failed: ${error instanceof Error ? error.message : String(error)}`,
+      });
     }
   }
   return rows;

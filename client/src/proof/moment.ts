@@ -100,10 +100,7 @@ export function requireOneChain(header: SignedHeader | undefined, seen: SignedHe
 
 function checkAge(block: ProvedBlock, { head }: BlockResponse, { network, nowMs, maxAgeS }: ProofTrust): ProvedBlock {
   if (head === undefined && block.signed === undefined) {
-    throw new ProofError(
-      "missing",
-      "Block 0 has no signature, and the response has no statement that it is the latest.",
-    );
+    throw new ProofError("age", "Block 0 has no signature, and the response has no statement that it is the latest.");
   }
   const signedHead = head && checkSignedHead(head, network);
   if (signedHead !== undefined && (signedHead.number !== block.number || signedHead.hash !== block.hash)) {

@@ -48,16 +48,16 @@ export class FairScheduler {
   /** Time of the last unmeasured task of this tick, on the clock of `performance.now()`. */
   private sinceMs = 0;
   private isUrgent = false;
-  /** Ticks before this one in which the deferred tasks were skipped. */
-  private skipped = 0;
+  /** Time of the first tick in a row that skipped the deferred tasks; undefined if the last tick ran some. */
+  private skippedSinceMs: number | undefined;
 
   /**
    * @param maxTasks limit on the deferred tasks of one tick, for tasks that cause work after their end.
-   * @param maxSkipped number of ticks in a row that run none of them, if the next tick is awaited.
+   * @param maxSkippedMs time for which ticks in a row may run none of them, while the next tick is awaited.
    */
   constructor(
     private readonly maxTasks = Infinity,
-    private readonly maxSkipped = 0,
+    private readonly maxSkippedMs = 0,
   ) {}
 
   /** Runs a task now if the tick has time left and no task waits, or else in a later tick. */
@@ -122,14 +122,16 @@ export class FairScheduler {
   };
 
   private readonly drain = (): void => {
-    if (this.isUrgent && this.skipped < this.maxSkipped) {
-      this.isUrgent = false;
-      this.skipped++;
-      setImmediate(this.drain);
-      return;
-    }
-    this.skipped = 0;
     const sinceMs = performance.now();
+    if (this.isUrgent) {
+      this.skippedSinceMs ??= sinceMs;
+      if (sinceMs - this.skippedSinceMs < this.maxSkippedMs) {
+        this.isUrgent = false;
+        setImmediate(this.drain);
+        return;
+      }
+    }
+    this.skippedSinceMs = undefined;
     try {
       let left = this.isUrgent ? Math.min(urgentTasks, this.maxTasks) : this.maxTasks;
       this.isUrgent = false;

@@ -5,14 +5,20 @@ import { FairScheduler } from "./fair-scheduler.js";
 export const requestTurns = new FairScheduler();
 
 /**
- * Starts of what takes long: TLS handshakes, HTTP/2 sessions, and streams of responses. Each takes up to milliseconds, the
- * handshake after its task, the session with all streams that it begins with. So one starts in a tick. While connections
- * arrive, one starts in nine ticks: a client that opens many would else delay the accept of all others by a start for each.
+ * Time for which ticks that accept a connection skip what takes long, in milliseconds: time for some ten connections. A
+ * client that opens many would otherwise delay the accept of all others by a task for each.
  */
-export const startTurns = new FairScheduler(1, 8);
+const acceptMs = 4;
+
+/**
+ * Starts of what takes long: TLS handshakes, HTTP/2 sessions, and streams of responses. Each takes up to milliseconds, the
+ * handshake after its task, the session with all streams that it begins with. So one starts in a tick, and while
+ * connections arrive, one in some ticks.
+ */
+export const startTurns = new FairScheduler(1, acceptMs);
 
 /**
  * Batches of long work, each up to some milliseconds. One runs in a tick, whatever number of them waits, and while
- * connections arrive, one in nine ticks: the tick of a batch accepts one connection as well.
+ * connections arrive, one in some ticks.
  */
-export const batchTurns = new FairScheduler(1, 8);
+export const batchTurns = new FairScheduler(1, acceptMs);

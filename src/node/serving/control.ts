@@ -188,6 +188,7 @@ function createTokenGate(token: string): Gate {
     if (actual.length !== expected.length || !timingSafeEqual(actual, expected)) {
       throw new RpcError("INVALID_TOKEN", 'The header authorization must be "Bearer " and the node\'s control token.');
     }
+    return undefined;
   });
 }
 

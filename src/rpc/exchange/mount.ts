@@ -8,6 +8,7 @@ import { RpcError } from "../errors.js";
 import type { Connection, ProtocolDeps } from "../gate.js";
 import type { Exchange } from "./exchange.js";
 import { Http1Exchange } from "./http1-exchange.js";
+import { isReset } from "./is-reset.js";
 import { errorResponse } from "./responses.js";
 import { rejectExchange } from "./serve.js";
 
@@ -47,9 +48,13 @@ export function createMount(deps: MountDeps) {
   return {
     /**
      * Creates the exchange of a request, whose path is relative to the mount point. Returns undefined if the request
-     * was rejected; then the response is sent already.
+     * was rejected; then the response is sent already, or the connection is closed.
      */
     accept(request: IncomingMessage, response: ServerResponse): Http1Exchange | undefined {
+      if (isReset(request.socket)) {
+        request.socket.destroy();
+        return undefined;
+      }
       const admitted = admit(request, response);
       if (admitted instanceof RpcError) {
         const requestId = nextRequestId();

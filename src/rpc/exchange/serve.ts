@@ -99,7 +99,9 @@ export function serveExchange(exchange: Exchange, handling: ExchangeHandling, de
     }
     const { ready } = permit;
     const response =
-      ready === undefined ? handling.respond(permit, call) : ready.then(() => handling.respond(permit!, call!));
+      ready === undefined
+        ? handling.respond(permit, call)
+        : ready.then(() => (isDone || exchange.isClosed ? undefined : handling.respond(permit!, call!)));
     if (response instanceof Promise) {
       response.then(finish).catch(fail);
     } else {

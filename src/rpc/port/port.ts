@@ -9,6 +9,7 @@ import { identityOfCertificate, type TlsCredentials } from "../../base/crypto/ce
 import type { RpcError } from "../errors.js";
 import type { Exchange } from "../exchange/exchange.js";
 import { Http1Exchange } from "../exchange/http1-exchange.js";
+import { isReset } from "../exchange/is-reset.js";
 import { errorResponse } from "../exchange/responses.js";
 import { batchTurns, requestTurns, startTurns } from "../../base/async/turns.js";
 import type { Connection, Gate } from "../gate.js";
@@ -273,14 +274,6 @@ export function createPort(deps: PortDeps): RpcListener {
       connection.end();
     });
     return entry;
-  }
-
-  /**
-   * Returns true if the client has reset the connection before its accept. Its requests can be read, but not answered,
-   * and it has no address that limits and penalties could apply to.
-   */
-  function isReset({ remoteAddress }: Socket): boolean {
-    return remoteAddress === undefined && typeof server.address() !== "string";
   }
 
   /** Detects the HTTP version of an admitted connection, and passes the connection on. */

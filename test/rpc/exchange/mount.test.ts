@@ -1,6 +1,7 @@
 /** Requests that another server accepts, whose handlers may change them first. */
 import test from "ava";
 import express, { type RequestHandler } from "express";
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { createUnrestrictedGate } from "../../../src/edge/unrestricted-gate.js";
@@ -108,4 +109,19 @@ test("resolves every concurrent drain", async (t) => {
   waiting[0]!.send(jsonResponse("", 200, { body: "1" }));
   t.is((await answer).status, 200);
   await Promise.all(drained);
+});
+
+test("closes a connection that was reset before its accept, without handling its request", async (t) => {
+  const paths: string[] = [];
+  const { handler } = mountOf((exchange) => {
+    paths.push(exchange.path);
+    exchange.send(jsonResponse(exchange.requestId, 200, {}));
+  });
+  const { port } = await listenApp(t, express().use(handler));
+  // The server of this process accepts the connection only after the other process has reset it.
+  const send = `const socket = require("node:net").connect(${port}, "127.0.0.1");
+    socket.write("GET /reset HTTP/1.1\\r\\nHost: node\\r\\n\\r\\n", () => socket.resetAndDestroy());`;
+  t.is(spawnSync(process.execPath, ["-e", send]).status, 0);
+  t.is((await ask(port, "/after")).status, 200);
+  t.deepEqual(paths, ["/after"]);
 });

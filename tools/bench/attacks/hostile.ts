@@ -39,7 +39,7 @@ export async function benchHostile(settings: BenchSettings): Promise<Row[]> {
   const variant = createVariant(settings);
   const chosen = Object.entries(attacks).filter(([name]) => name.toLowerCase().includes(only.toLowerCase()));
   if (chosen.length === 0) {
-    throw new Error(`No attack's name contains "${only}"; there are: ${Object.keys(attacks).join("; ")}.`);
+    throw new Error(`No attack's name contains "${only}"; there are:\n${Object.keys(attacks).join("\n")}`);
   }
   const possible = chosen.filter(([, { isFlood }]) => isFlood === true || !variant.transport.tls);
   if (possible.length === 0) {

@@ -337,7 +337,7 @@ const ages = (): Readonly<Record<string, Lie>> => {
       seen: blocks.first,
     },
     "block 0, of which nobody says that it is the newest": {
-      ...lie("missing", "It is signed by nobody.", title),
+      ...lie("age", "It is signed by nobody.", title),
       answer: { ...answerTo(title, blocks.genesis), head: undefined },
     },
     "another block than the one that was asked for": lie("missing", "Block 5 was.", { ...title, block: 5n }),
