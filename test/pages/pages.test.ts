@@ -232,6 +232,14 @@ testBrowser.serial("the status page shows the node, its network, and the health 
   t.deepEqual(await page.locator("dd").allTextContents(), [info.identity, node.rpcUrl, head.genesisHash, "SQLite"]);
   t.true((await page.getByRole("row").count()) >= 12);
   await page.getByRole("row", { name: /^chain ready/ }).waitFor();
+  t.is(
+    await page
+      .getByRole("row", { name: /^rpc ready/ })
+      .locator(".small")
+      .last()
+      .innerText(),
+    String(node.port),
+  );
   await page.getByRole("row", { name: /127\.0\.0\.1:9 .*offline/ }).waitFor();
   await page.getByText(/Boot complete/).waitFor();
   await page.getByText(new RegExp(`Node ${version} "Barbican" is up`)).waitFor();

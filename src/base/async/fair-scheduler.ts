@@ -29,8 +29,13 @@ interface Waiting {
 
 const createWaiting = (parent?: Waiting): Waiting => ({ parent, tasks: [], ready: [], isReady: false });
 
-/** Time that tasks may use in one tick of the event loop, in milliseconds. Each tick also reads what has arrived. */
-const maxTickMs = 1;
+/**
+ * Time that tasks may use in one tick of the event loop, in milliseconds. Short ticks cost more, since each writes the
+ * responses of all connections. While connections arrive, they are short nevertheless: each accepts one.
+ */
+const tickMs = { usual: 3, hurried: 1 };
+/** Time in milliseconds for which connections count as arriving after one has. */
+const hurryMs = 5;
 /**
  * Number of tasks in a tick that should be short. A connection takes two, for its first bytes and its request. With fewer
  * than that, connections would be accepted faster than they are served.
@@ -48,6 +53,8 @@ export class FairScheduler {
   /** Time of the last unmeasured task of this tick, on the clock of `performance.now()`. */
   private sinceMs = 0;
   private isUrgent = false;
+  /** Time of the last call of {@link hurry}, on the clock of `performance.now()`. */
+  private hurriedAtMs = -Infinity;
   /** Time of the first tick in a row that skipped the deferred tasks; undefined if the last tick ran some. */
   private skippedSinceMs: number | undefined;
 
@@ -91,6 +98,7 @@ export class FairScheduler {
   /** Limits the deferred tasks of this tick, or skips them, because the next tick is awaited. */
   hurry(): void {
     this.isUrgent = true;
+    this.hurriedAtMs = performance.now();
   }
 
   private waitingOf(flow: Flow): Waiting {
@@ -108,7 +116,7 @@ export class FairScheduler {
     }
     this.ranAtOnce++;
     if (this.ranAtOnce > unmeasuredTasks) {
-      return performance.now() - this.sinceMs < maxTickMs;
+      return this.isWithinTick(this.sinceMs);
     }
     if (this.ranAtOnce === unmeasuredTasks) {
       this.sinceMs = performance.now();
@@ -138,7 +146,7 @@ export class FairScheduler {
       while (left > 0 && this.hasTasks()) {
         const { run, item } = takeTask(this.root);
         run(item as never);
-        left = performance.now() - sinceMs < maxTickMs ? left - 1 : 0;
+        left = this.isWithinTick(sinceMs) ? left - 1 : 0;
       }
     } finally {
       this.isDraining = this.hasTasks();
@@ -147,6 +155,12 @@ export class FairScheduler {
       }
     }
   };
+
+  /** Returns true if a tick has time left for tasks of which the first began at this time. */
+  private isWithinTick(sinceMs: number): boolean {
+    const nowMs = performance.now();
+    return nowMs - sinceMs < (nowMs - this.hurriedAtMs < hurryMs ? tickMs.hurried : tickMs.usual);
+  }
 
   private hasTasks(): boolean {
     return this.root.ready.length > 0;

@@ -19,6 +19,6 @@ export const startTurns = new FairScheduler(1, acceptMs);
 
 /**
  * Batches of long work, each up to some milliseconds. One runs in a tick, whatever number of them waits, and while
- * connections arrive, one in some ticks.
+ * connections arrive, one in 20 ms.
  */
-export const batchTurns = new FairScheduler(1, acceptMs);
+export const batchTurns = new FairScheduler(1, 5 * acceptMs);

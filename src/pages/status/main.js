@@ -71,14 +71,16 @@ function showHealth(health) {
     byId("subsystems"),
     Object.entries(subsystems).map(([name, state]) => {
       const port = ports[name];
+      // Port 0 requests any free port.
+      const isOther = port?.drifted && port.requested !== 0;
       const shown =
-        port === undefined ? "" : port.drifted ? `${port.actual} instead of ${port.requested}` : String(port.actual);
+        port === undefined ? "" : isOther ? `${port.actual} instead of ${port.requested}` : String(port.actual);
       return [
         cell(name, "name"),
         cell(state.status, statusClass[state.status] ?? "dim"),
         cell(reasonOf(state), state.status === "ready" ? "why dim" : "why"),
         cell(state.since === null ? "" : ago(state.since), "small", "since"),
-        cell(shown, port?.drifted ? "warn" : "small", "port"),
+        cell(shown, isOther ? "warn" : "small", "port"),
       ];
     }),
   );
