@@ -101,13 +101,14 @@ function untilBlock(
   block: () => bigint | undefined,
   readHead: () => Promise<unknown>,
 ): Promise<void> | undefined {
-  const hasBlock = (): boolean => minBlock === undefined || (block() ?? -1n) >= minBlock;
+  const latest = (): bigint => block() ?? 0n;
+  const hasBlock = (): boolean => minBlock === undefined || latest() >= minBlock;
   return hasBlock()
     ? undefined
     : readHead().then(
         () => {
           if (!hasBlock()) {
-            const message = `The latest proved block is ${block()}; try again in ${retryAfterS} s.`;
+            const message = `The latest proved block is ${latest()}; try again in ${retryAfterS} s.`;
             throw new RpcError("STATE_NOT_READY", message, retryAfterS);
           }
         },

@@ -80,7 +80,7 @@ test("verified responses equal those of the node, for existing and for missing d
 test("responds as of a block that the client has seen elsewhere, or with 503", async (t) => {
   const own = await startMember(t);
   const { light, lines } = await startTestLight(t, [own.rpcUrl]);
-  const before = light.block()!;
+  const before = light.block();
   const client = createGatehouse(own.rpcUrl, { signer: keyFromSeed(new Uint8Array(32).fill(1)) });
   t.teardown(() => client.close());
   await client.waitFor((await client.submit(addCommitment(43n))).hash);

@@ -25,7 +25,7 @@ export function parseQuery(query: string): QueryParameter[] {
   });
 }
 
-/** A query of hundreds of plain values is decoded for none of them. */
+/** Plain values need no decoding; a query may have hundreds. */
 const asIs = (text: string): string => text;
 
 function decodeForm(text: string): string {
