@@ -95,6 +95,11 @@ test("responds as of a block that the client has seen elsewhere, or with 503", a
   t.is(ahead.status, 503);
   t.regex(ahead.text, /The latest proved block is \d+; try again in 5 s\./);
   t.is((await get("soon")).status, 400);
+  t.notRegex(
+    lines.join("\n"),
+    /false proof/,
+    "until its authority signs that block 0 is the latest, a node is no liar",
+  );
 });
 
 test("responds with 501 to requests without a proof, and with 403 for private data", async (t) => {
