@@ -65,11 +65,26 @@ export async function startLight({ genesisHash, dir, port: bindTo, maxAgeS, log,
     ...{ genesisHash, maxAgeS, hashPair, verifyEd25519, seen: trustStore.seen, onSeen },
   });
   const upstreams = createUpstreams({ session, log, ...reads });
-  const block = (): bigint | undefined => session.seen?.number;
-  const readHead = () => upstreams.read(ChainService.method.getHead, {});
+  const read = createRead(upstreams, trustStore, log);
+  const readHead = () => read(ChainService.method.getHead, {});
+  /** Number of the latest proved block. Every network has block 0. */
+  const latest = (): bigint => session.seen?.number ?? 0n;
+
+  /** Waits until a block is proved that a client has seen elsewhere: no later read returns an older state. */
+  async function untilBlock(minBlock: bigint): Promise<void> {
+    await readHead();
+    if (latest() < minBlock) {
+      const message = `The latest proved block is ${latest()}; try again in ${retryAfterS} s.`;
+      throw new RpcError("STATE_NOT_READY", message, retryAfterS);
+    }
+  }
+
   const serverDeps = {
-    services: createServices(upstreams, trustStore, log),
-    gate: createUnrestrictedGate((arrival) => untilBlock(minBlockOf(arrival), block, readHead)),
+    services: createServices(read),
+    gate: createUnrestrictedGate((arrival) => {
+      const minBlock = minBlockOf(arrival) ?? 0n;
+      return latest() < minBlock ? untilBlock(minBlock) : undefined;
+    }),
     onInternalError: (error: unknown) => log.error({ subsystem: "light", error: errorMessage(error) }, "A read failed"),
   };
   const transcoder = createTranscoder(compileEndpoints(serverDeps));
@@ -86,48 +101,16 @@ export async function startLight({ genesisHash, dir, port: bindTo, maxAgeS, log,
     port,
     url: `http://${host}:${port}`,
     /** Returns the number of the latest proved block; undefined until a node has proved one. */
-    block,
+    block: () => session.seen?.number,
     /** Stops accepting requests, and waits at most 5 s for those in flight. */
     stop: () => listener.drain(stopWithinMs),
   };
 }
 
-/**
- * Waits until a block is proved that a client has seen elsewhere: no later read returns an older state. Returns undefined
- * if none is needed. Rejects with STATE_NOT_READY if the nodes prove an older one.
- */
-function untilBlock(
-  minBlock: bigint | undefined,
-  block: () => bigint | undefined,
-  readHead: () => Promise<unknown>,
-): Promise<void> | undefined {
-  const latest = (): bigint => block() ?? 0n;
-  const hasBlock = (): boolean => minBlock === undefined || latest() >= minBlock;
-  return hasBlock()
-    ? undefined
-    : readHead().then(
-        () => {
-          if (!hasBlock()) {
-            const message = `The latest proved block is ${latest()}; try again in ${retryAfterS} s.`;
-            throw new RpcError("STATE_NOT_READY", message, retryAfterS);
-          }
-        },
-        (error: unknown) => {
-          throw toRpcError(error);
-        },
-      );
-}
+type Read = (method: DescMethod, request: object) => Promise<object>;
 
-/** Every service with routes on a node. Methods without proofs return NOT_IMPLEMENTED. */
-const descriptors = [
-  ...[StorageService, ZkService, ChainService, InfoService],
-  ...[HealthService, StateService, SearchService, AttestationService],
-];
-
-/** Defaults of every rpc here. Callers are not identified, since the light node does not forward identities. */
-const methodDefaults = { plainReply: undefined, beforeBody: undefined, isProbe: false, identifiesCaller: false };
-
-function createServices(upstreams: Upstreams, trustStore: TrustStore, log: Logger): ServedService[] {
+/** Creates the function for all proved reads, which stores evidence of a fork, and then rejects each read. */
+function createRead(upstreams: Upstreams, trustStore: TrustStore, log: Logger): Read {
   /** Throws STATE_NOT_READY if there is evidence of a fork. */
   function requireNoFork(): void {
     const file = trustStore.evidence();
@@ -139,7 +122,7 @@ function createServices(upstreams: Upstreams, trustStore: TrustStore, log: Logge
     }
   }
 
-  async function read(method: DescMethod, request: object): Promise<object> {
+  return async (method, request) => {
     requireNoFork();
     try {
       const response = await upstreams.read(method, request as never);
@@ -155,8 +138,19 @@ function createServices(upstreams: Upstreams, trustStore: TrustStore, log: Logge
       }
       throw toRpcError(error);
     }
-  }
+  };
+}
 
+/** Every service with routes on a node. Methods without proofs return NOT_IMPLEMENTED. */
+const descriptors = [
+  ...[StorageService, ZkService, ChainService, InfoService],
+  ...[HealthService, StateService, SearchService, AttestationService],
+];
+
+/** Defaults of every rpc here. Callers are not identified, since the light node does not forward identities. */
+const methodDefaults = { plainReply: undefined, beforeBody: undefined, isProbe: false, identifiesCaller: false };
+
+function createServices(read: Read): ServedService[] {
   return descriptors.map((desc) => ({
     desc,
     methods: desc.methods.map((method): ServedMethod => {

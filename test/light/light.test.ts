@@ -201,6 +201,27 @@ test("stores two headers with one number, and responds with 503 until the operat
   t.regex(await responseOf(restarted, path), /^200 /);
 });
 
+test("stores a fork that a light node finds at its start, or while it waits for a block", async (t) => {
+  const dishonest = await startLyingNode(t, node.port);
+  for (const liesFirst of [true, false]) {
+    dishonest.lie();
+    const { light, dir } = await startTestLight(t, [dishonest.url]);
+    t.is(light.block(), head);
+    const fork = (): void => dishonest.lie((_, asked) => forged(asked, { number: head }));
+    let waiting = light;
+    if (liesFirst) {
+      await light.stop();
+      fork();
+      ({ light: waiting } = await startTestLight(t, [dishonest.url], dir));
+    } else {
+      fork();
+      const headers = { "Gatehouse-Min-Block": String(head + 1n) };
+      t.like(await ask(waiting.port, "/zk/merkle-root", { headers }), { status: 503 });
+    }
+    t.is((await readdir(dir)).filter((file) => file.startsWith("fork-")).length, 1, `lies first: ${liesFirst}`);
+  }
+});
+
 test("a 403 of one node does not hide false proofs and fork evidence of the next one", async (t) => {
   const dishonest = await startLyingNode(t, node.port);
   const { light, lines } = await startTestLight(t, [node.rpcUrl, dishonest.url]);

@@ -22,3 +22,10 @@ export const startTurns = new FairScheduler(1, acceptMs);
  * connections arrive, one in 20 ms.
  */
 export const batchTurns = new FairScheduler(1, 5 * acceptMs);
+
+/** Counts a connection that was accepted: the next tick is awaited, since it accepts another one. */
+export function countAccept(): void {
+  requestTurns.hurry();
+  startTurns.hurry();
+  batchTurns.hurry();
+}

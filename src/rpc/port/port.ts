@@ -11,7 +11,7 @@ import type { Exchange } from "../exchange/exchange.js";
 import { Http1Exchange } from "../exchange/http1-exchange.js";
 import { isReset } from "../exchange/is-reset.js";
 import { errorResponse } from "../exchange/responses.js";
-import { batchTurns, requestTurns, startTurns } from "../../base/async/turns.js";
+import { countAccept, requestTurns, startTurns } from "../../base/async/turns.js";
 import type { Connection, Gate } from "../gate.js";
 import { createHttp1Server } from "./http1-server.js";
 import { createHttp2Sessions, isOld, penalizeResets } from "./http2-sessions.js";
@@ -251,7 +251,7 @@ export function createPort(deps: PortDeps): RpcListener {
   /** Admits a connection; returns undefined if the gate rejected it, and closes it then. */
   function admit(socket: Socket): OpenConnection | undefined {
     // Node.js accepts one connection in each tick, and others may wait.
-    [requestTurns, startTurns, batchTurns].forEach((turns) => turns.hurry());
+    countAccept();
     socket.on("error", () => socket.destroy());
     if (isReset(socket)) {
       socket.destroy();
