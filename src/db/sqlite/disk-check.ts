@@ -13,6 +13,8 @@ const chunkBytes = 1024 * 1024;
  * most of them. Data in a few bad sectors is lost, so there it does no harm to report corruption.
  */
 const maxChunks = 256;
+/** Number of reads after which corruption is believed. A disk that fails now and then may fail twice in a row. */
+const maxReads = 3;
 /** Interval in milliseconds at which an unreadable disk is read again. */
 const retryEveryMs = 1_000;
 /**
@@ -82,16 +84,17 @@ export function createDiskCheck(path: string) {
     onChange: (listener: DiskListener) => void listeners.push(listener),
     /** Returns the error to report in place of one of SQLite: that of the disk if it cannot be read, or the same. */
     examine,
-    /** Runs a read. Repeats it once if it fails although the disk can be read: the disk may have recovered. */
+    /** Runs a read. Repeats it if it fails although the disk can be read: the disk may have recovered. */
     async runRead<T>(read: () => Promise<T>): Promise<T> {
-      try {
-        return await read();
-      } catch (error) {
-        const examined = await examine(error);
-        if (examined !== error || !mayBeDisk(error)) {
-          throw examined;
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await read();
+        } catch (error) {
+          const examined = await examine(error);
+          if (examined !== error || !mayBeDisk(error) || attempt === maxReads) {
+            throw examined;
+          }
         }
-        return await read();
       }
     },
     /** Runs a write, or a transaction. */
