@@ -7,12 +7,10 @@ import { createDiskCheck } from "../../src/db/sqlite/disk-check.js";
 /** Returns a read that fails the given number of times, as SQLite reports a failed read. */
 function readFailing(times: number) {
   let reads = 0;
-  return async () => {
+  const error = Object.assign(new Error("database disk image is malformed"), { code: "SQLITE_CORRUPT" });
+  return () => {
     reads++;
-    if (reads <= times) {
-      throw Object.assign(new Error("database disk image is malformed"), { code: "SQLITE_CORRUPT" });
-    }
-    return reads;
+    return reads <= times ? Promise.reject(error) : Promise.resolve(reads);
   };
 }
 

@@ -172,6 +172,35 @@ test("drops a peer that stalls for 10 s, and reports the sync progress meanwhile
   t.pass();
 });
 
+test("prefers peers that sent blocks to those that only report them", async (t) => {
+  const blocks = await makeBlocks(t, authority, 20);
+  let head = 10;
+  const status = () => statusAt(blocks[head - 1]!);
+  const honest = await startOddPeer(t, {
+    ...{ key: testKey(51), genesisHash, status },
+    blocks: (from, send) => sendAll(blocks.slice(0, head))(from, send),
+  });
+  const flags = { "loop-interval": "0.05" };
+  const node = await startMemberOf(t, { key: testKey(3), genesis, seeds: [honest.endpoint], flags });
+  await untilAt(node, 10);
+  const control = createClient(ControlService, node.control);
+  for (const key of [61, 62, 63, 64]) {
+    const silent = await startOddPeer(t, {
+      ...{ key: testKey(key), genesisHash, status: () => statusAt(blocks[19]!) },
+      blocks: () => sleep(60_000, undefined, { ref: false }),
+    });
+    await control.addPeer({ endpoint: silent.endpoint });
+    await until(() => silent.calls > 0);
+    // The honest peer does not report the next block until this one was asked, and has it soon after.
+    head++;
+    const sinceMs = performance.now();
+    await untilAt(node, head);
+    t.log(`block ${head} after ${Math.round(performance.now() - sinceMs)} ms`);
+  }
+  // Those that are asked for the full time are paused, with this reason.
+  t.notRegex((await peersOf(node)).map((peer) => peer.verification.message ?? "").join(), /sent no block for 10 s/);
+});
+
 test("ignores a head that no authority has signed", async (t) => {
   const block = signEmpty(testKey(60));
   const peer = await startOddPeer(t, { key: testKey(50), genesisHash, status: () => statusAt(block) });

@@ -60,11 +60,11 @@ export class FairScheduler {
 
   /**
    * @param maxTasks limit on the deferred tasks of one tick, for tasks that cause work after their end.
-   * @param maxSkippedMs time for which ticks in a row may run none of them, while the next tick is awaited.
+   * @param paceMs while the next tick is awaited, one task runs for each such time since a tick ran some; 0 for no pace.
    */
   constructor(
     private readonly maxTasks = Infinity,
-    private readonly maxSkippedMs = 0,
+    private readonly paceMs = 0,
   ) {}
 
   /** Runs a task now if the tick has time left and no task waits, or else in a later tick. */
@@ -131,18 +131,17 @@ export class FairScheduler {
 
   private readonly drain = (): void => {
     const sinceMs = performance.now();
+    let left = this.maxTasks;
     if (this.isUrgent) {
-      this.skippedSinceMs ??= sinceMs;
-      if (sinceMs - this.skippedSinceMs < this.maxSkippedMs) {
-        this.isUrgent = false;
-        setImmediate(this.drain);
-        return;
-      }
+      this.isUrgent = false;
+      left = Math.min(left, this.urgentTasksAt(sinceMs));
+    }
+    if (left === 0) {
+      setImmediate(this.drain);
+      return;
     }
     this.skippedSinceMs = undefined;
     try {
-      let left = this.isUrgent ? Math.min(urgentTasks, this.maxTasks) : this.maxTasks;
-      this.isUrgent = false;
       while (left > 0 && this.hasTasks()) {
         const { run, item } = takeTask(this.root);
         run(item as never);
@@ -155,6 +154,15 @@ export class FairScheduler {
       }
     }
   };
+
+  /** Returns the number of tasks of a tick while the next one is awaited. */
+  private urgentTasksAt(nowMs: number): number {
+    if (this.paceMs === 0) {
+      return urgentTasks;
+    }
+    this.skippedSinceMs ??= nowMs;
+    return Math.floor((nowMs - this.skippedSinceMs) / this.paceMs);
+  }
 
   /** Returns true if a tick has time left for tasks of which the first began at this time. */
   private isWithinTick(sinceMs: number): boolean {

@@ -1,7 +1,8 @@
 /**
  * Synchronizes the chain with the verified peers. Streams missing blocks from one peer, and verifies and applies each.
  * Continues with another peer if the stream stalls, ends early or contains an invalid block. Applied blocks stay
- * applied, so synchronization always resumes after the last one.
+ * applied, so synchronization always resumes after the last one. Peers that sent blocks are preferred to those that only
+ * report them, so that the latter, any number of them, delay a block by 2 s at most.
  */
 import type { Block } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { Stalled, withStallTimeout } from "../../base/async/stall-timeout.js";
@@ -57,6 +58,12 @@ interface PeerDrop {
 /** Waiting time in milliseconds within which a peer must send {@link minBlocks} blocks. Otherwise it is slow. */
 const slowAfterMs = 10_000;
 const minBlocks = 10;
+/** Interval in milliseconds at which a peer that has sent no block yet is left if another one has the block. */
+const firstBlockMs = 2_000;
+/** Limit on the peers of which the rank is kept. */
+const maxRanks = 1_000;
+/** Rank of peers that sent blocks, and of those that were not asked. Those that failed follow, the latest last. */
+const rank = { sent: 0, unknown: 1 };
 /** Seconds over which the rate of blocks is averaged. */
 const rateWindowS = 5;
 
@@ -72,8 +79,24 @@ export function createSync({ book, chain, blocks, nowMs, onError, onEnd, onPeerD
   const meter = createRateMeter(nowMs, rateWindowS);
   let running: Promise<void> | undefined;
   let peer: string | undefined;
+  /** Ranks of peers as sources of blocks, by endpoint. */
+  const ranks = new Map<string, number>();
+  let failures = 0;
 
-  /** Returns the peers that have the next block, highest latest block first, in random order among equals. */
+  function setRank(endpoint: string, hasFailed: boolean): void {
+    if (ranks.size === maxRanks) {
+      ranks.clear();
+    }
+    failures += Number(hasFailed);
+    ranks.set(endpoint, hasFailed ? rank.unknown + failures : rank.sent);
+  }
+
+  const rankOf = ({ endpoint }: Pick<BookEntry, "endpoint">): number => ranks.get(endpoint) ?? rank.unknown;
+
+  /**
+   * Returns the peers that have the next block, by their rank, then highest latest block first, in random order among
+   * equals.
+   */
   function candidates(): BookEntry[] {
     const number = chain.head();
     const usable = book
@@ -82,21 +105,25 @@ export function createSync({ book, chain, blocks, nowMs, onError, onEnd, onPeerD
         ({ head, lowestBlock }) =>
           number !== undefined && head !== undefined && head.number > number && lowestBlock <= number + 1n,
       );
-    return shuffle(usable).sort((a, b) => Number(b.head!.number - a.head!.number));
+    return shuffle(usable).sort((a, b) => rankOf(a) - rankOf(b) || Number(b.head!.number - a.head!.number));
+  }
+
+  /** Returns true if another peer has the next block, and has not failed, or did so earlier. */
+  function hasOther(peer: BookEntry): boolean {
+    const highest = Math.max(rankOf(peer), rank.unknown);
+    return candidates().some((other) => other.endpoint !== peer.endpoint && rankOf(other) <= highest);
   }
 
   async function catchUp(): Promise<void> {
-    let dropped: string | undefined;
     for (;;) {
-      const peers = candidates();
-      const next = peers.find(({ endpoint }) => endpoint !== dropped) ?? peers[0];
+      const [next] = candidates();
       if (stopped.aborted || next === undefined) {
         return;
       }
       peer = next.endpoint;
       const drop = await download(next);
       peer = undefined;
-      dropped = drop && next.endpoint;
+      setRank(next.endpoint, drop !== undefined);
       if (drop !== undefined) {
         onPeerDropped(next.endpoint, drop.reason);
         if (drop.record !== undefined) {
@@ -110,12 +137,24 @@ export function createSync({ book, chain, blocks, nowMs, onError, onEnd, onPeerD
    * Applies the blocks of a peer. Returns undefined once all are applied or the synchronization is stopped; otherwise
    * the reason to drop the peer. Throws errors that the peer did not cause.
    */
-  async function download({ endpoint, head }: BookEntry): Promise<PeerDrop | undefined> {
+  async function download(source: BookEntry): Promise<PeerDrop | undefined> {
+    const { endpoint } = source;
     const controller = new AbortController();
     const signal = AbortSignal.any([stopped, controller.signal]);
+    let isLeft = false;
+    const timer = setInterval(() => {
+      isLeft = hasOther(source);
+      if (isLeft) {
+        controller.abort();
+      }
+    }, firstBlockMs);
     try {
-      return await applyAll(endpoint, head!.number, blocks(endpoint, chain.head()! + 1n, signal));
+      const stream = blocks(endpoint, chain.head()! + 1n, signal);
+      return await applyAll(source, stream, () => clearInterval(timer));
     } catch (error) {
+      if (isLeft && error instanceof CallError) {
+        return { reason: `It sent no block for ${firstBlockMs / 1_000} s, and another peer has the block.` };
+      }
       if (stopped.aborted && error instanceof CallError) {
         return undefined;
       }
@@ -134,18 +173,22 @@ export function createSync({ book, chain, blocks, nowMs, onError, onEnd, onPeerD
       }
       throw error;
     } finally {
+      clearInterval(timer);
       controller.abort();
     }
   }
 
+  /** Applies a stream of blocks. Calls a function once one has arrived. */
   async function applyAll(
-    endpoint: string,
-    reportedHead: bigint,
+    source: BookEntry,
     stream: ReturnType<typeof blocks>,
+    onFirst: () => void,
   ): Promise<PeerDrop | undefined> {
+    const reportedHead = source.head!.number;
     // Only the time spent waiting for blocks counts, not the time to apply them.
     let [waitedMs, count, waitingSinceMs] = [0, 0, nowMs()];
     for await (const { block } of withStallTimeout(stream, "block")) {
+      onFirst();
       waitedMs += nowMs() - waitingSinceMs;
       if (stopped.aborted) {
         return undefined;
@@ -157,7 +200,7 @@ export function createSync({ book, chain, blocks, nowMs, onError, onEnd, onPeerD
       meter.count(1);
       count++;
       if (waitedMs >= slowAfterMs) {
-        if (count < minBlocks && candidates().some((other) => other.endpoint !== endpoint)) {
+        if (count < minBlocks && hasOther(source)) {
           return { reason: "It is slow, and another peer is available." };
         }
         [waitedMs, count] = [0, 0];

@@ -11,14 +11,14 @@ import type { Exchange } from "../exchange/exchange.js";
 import { Http1Exchange } from "../exchange/http1-exchange.js";
 import { isReset } from "../exchange/is-reset.js";
 import { errorResponse } from "../exchange/responses.js";
-import { countAccept, requestTurns, startTurns } from "../../base/async/turns.js";
+import { countAccept, handshakeTurns, requestTurns, startTurns } from "../../base/async/turns.js";
 import type { Connection, Gate } from "../gate.js";
 import { createHttp1Server } from "./http1-server.js";
 import { createHttp2Sessions, isOld, penalizeResets } from "./http2-sessions.js";
 import { defaultIdleTimeoutMs, listenOn, portTimeouts, type PortTimeouts, type RpcListener } from "./listen.js";
 import { containsSeveral, maxPipelined, parseInPieces, type PieceParser } from "./pipelining.js";
 import { checkHead, formatResponse } from "./request-head.js";
-import { type Accept, type AcceptVersion, awaitFirstBytes, detectHttpVersion } from "./protocol-detection.js";
+import { type Accept, type AcceptVersion, awaitFirstRecord, detectHttpVersion } from "./protocol-detection.js";
 
 /**
  * Time before idle connections close during draining, in milliseconds, so that requests already sent get a response.
@@ -225,7 +225,7 @@ export function createPort(deps: PortDeps): RpcListener {
         const remoteEnd = remoteEndOf(socket);
         handshaking.set(remoteEnd, entry);
         socket.once("close", () => handshaking.get(remoteEnd) === entry && handshaking.delete(remoteEnd));
-        awaitFirstBytes(socket, headersTimeout, () => startTurns.defer(entry.connection.flow, startTls, socket));
+        awaitFirstRecord(socket, headersTimeout, () => handshakeTurns.defer(entry.connection.flow, startTls, socket));
       }
     });
     const acceptHttp1 = takeOver("secureConnection", (socket) => {

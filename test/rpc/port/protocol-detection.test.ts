@@ -1,9 +1,10 @@
 import test from "ava";
 import { createServer } from "node:http";
-import { connect, type AddressInfo, type Socket } from "node:net";
+import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { detectHttpVersion } from "../../../src/rpc/port/protocol-detection.js";
+import { until } from "../../helpers/nodes/until.js";
+import { awaitFirstRecord, detectHttpVersion } from "../../../src/rpc/port/protocol-detection.js";
 
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -104,4 +105,62 @@ test("leaves no listeners if a client ends or resets before detection", async (t
   const next = await open();
   next.write("GET /after HTTP/1.1\r\nHost: x\r\n\r\n");
   t.regex(await answer(next), /http1 GET \/after$/);
+});
+
+/** Starts a port that waits for first records. Returns a function that opens a connection, and the received records. */
+async function listenForRecords(t: { teardown(fn: () => unknown): void }, withinMs = 5000) {
+  const records: string[] = [];
+  const server = createTcpServer((socket) =>
+    awaitFirstRecord(socket, withinMs, () => records.push((socket.read() as Buffer).toString("hex"))),
+  );
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.teardown(() => server.close());
+  const open = async (): Promise<Socket> => {
+    const socket = connect((server.address() as AddressInfo).port, "127.0.0.1").setNoDelay(true);
+    t.teardown(() => socket.destroy());
+    await once(socket, "connect");
+    return socket;
+  };
+  return { open, records };
+}
+
+test("a TLS connection is passed on with its first record complete, whatever its pieces", async (t) => {
+  const { open, records } = await listenForRecords(t);
+  const hello = "1603010004010203ff";
+  const socket = await open();
+  for (const byte of Buffer.from(hello, "hex").subarray(0, -1)) {
+    socket.write(Buffer.of(byte));
+    await sleep(2);
+  }
+  await sleep(50);
+  t.deepEqual(records, []);
+  socket.write(Buffer.of(0xff, 0x17));
+  await until(() => records.length === 1);
+  t.deepEqual(records, [`${hello}17`]);
+});
+
+test("a long first record is passed on complete, and at once what is none", async (t) => {
+  const { open, records } = await listenForRecords(t);
+  const long = Buffer.concat([Buffer.from("1603014000", "hex"), Buffer.alloc(0x4000, 7)]);
+  const socket = await open();
+  socket.write(long.subarray(0, 16_000));
+  await sleep(50);
+  t.deepEqual(records, []);
+  socket.write(long.subarray(16_000));
+  await until(() => records.length === 1);
+  t.is(records[0], long.toString("hex"));
+  for (const [i, text] of ["474554", "1603014001", "16030140017f"].entries()) {
+    (await open()).write(Buffer.from(text, "hex"));
+    await until(() => records.length === i + 2);
+    t.is(records.at(-1), text);
+  }
+});
+
+test("a connection without a complete first record is closed after the time limit", async (t) => {
+  const { open, records } = await listenForRecords(t, 100);
+  const socket = await open();
+  socket.write(Buffer.from("1603010004", "hex"));
+  await new Promise((resolve) => socket.on("error", resolve).resume().once("close", resolve));
+  t.deepEqual(records, []);
 });
