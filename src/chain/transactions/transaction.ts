@@ -16,7 +16,7 @@ import { compileBounds } from "./bounds.js";
 import { hasUnknownField } from "./known-fields.js";
 import { hex32, sha256 } from "../../base/crypto/hash.js";
 import { blockPrefix, headPrefix, transactionPrefix } from "../../base/crypto/signing-payloads.js";
-import { mapYielding } from "../../base/async/yielding.js";
+import { mapYielding, yieldToEventLoop } from "../../base/async/yielding.js";
 
 /** Limit on the encoded body of a transaction, in bytes: a document of 1 MiB and 256 KiB for the other fields. */
 export const maxTransactionBytes = 1024 * 1024 + 256 * 1024;
@@ -195,12 +195,18 @@ export async function startBlockVerification(signed: Block, rules: ChainRules): 
  */
 const maxConcurrentVerifications = 8;
 
+/** Size in bytes from which a body waits for a turn of long work: its copy for the thread may take milliseconds. */
+const longBodyBytes = 64 * 1024;
+
 /** Verifies signatures on the thread pool. Stops at the first invalid one and throws RpcError INVALID_SIGNATURE. */
 async function verifySenders(transactions: readonly VerifiedTransaction[]): Promise<void> {
   const queue = transactions.values();
   let areValid = true;
   const verifyQueued = async (): Promise<void> => {
     for (const transaction of queue) {
+      if (transaction.signed.body.length >= longBodyBytes) {
+        await yieldToEventLoop();
+      }
       const isValid = await verifyEd25519OffThread(...signatureOf(transaction));
       areValid &&= isValid;
       if (!areValid) {

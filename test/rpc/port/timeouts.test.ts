@@ -8,6 +8,7 @@ import type { Exchange } from "../../../src/rpc/exchange/exchange.js";
 import { errorResponse } from "../../../src/rpc/exchange/responses.js";
 import type { PortDeps } from "../../../src/rpc/port/port.js";
 import { until } from "../../helpers/nodes/until.js";
+import { frameBytes, frameTypes, preface } from "../../helpers/wire/http2-frames.js";
 import { freePermit, startTestPort } from "../../helpers/wire/test-port.js";
 
 /** Starts a port that responds with the path, to a path with "held" when the test says so, and reads bodies. */
@@ -37,6 +38,9 @@ async function readAll(socket: Socket): Promise<string> {
   await once(socket, "close");
   return text;
 }
+
+/** The field ":path: /" in HPACK. */
+const pathField = Buffer.of(0x84);
 
 const timedOut =
   /HTTP\/1\.1 408 Request Timeout\r\n(?:(?!HTTP\/)[^])*Connection: close\r\n[^]*"errorCode":"REQUEST_TIMEOUT"\}$/i;
@@ -117,5 +121,18 @@ for (const isTls of [false, true]) {
     t.is(((await response) as [{ ":status": number }])[0][":status"], 200);
     stream.resume();
     t.is(((await ended) as [number])[0], 0);
+  });
+
+  test(`${via}: an HTTP/2 connection whose header block never ends is closed after the idle time`, async (t) => {
+    const { open } = await start(t, isTls, { idleTimeoutMs: 10, timeouts: { http2IdleTimeout: 1_000 } });
+    const socket = open();
+    const sinceMs = performance.now();
+    const frames = [frameBytes(frameTypes.settings, 0, 0), frameBytes(frameTypes.headers, 0, 1, pathField)];
+    socket.write(Buffer.concat([preface, ...frames]));
+    // Few enough for nghttp2, which ends a connection for too many of them.
+    const timer = setInterval(() => socket.write(frameBytes(frameTypes.continuation, 0, 1, pathField)), 300);
+    t.teardown(() => clearInterval(timer));
+    await once(socket.resume(), "close");
+    t.true(performance.now() - sinceMs >= 900);
   });
 }
