@@ -51,6 +51,19 @@ test("every link of a document works", async (t) => {
   }
 });
 
+test("each document that shows a command of gatehouse says how a clone gets the command", (t) => {
+  const showing = [...documents].filter(
+    ([document, content]) =>
+      document.startsWith("docs/") && /^\s*(\$ )?gatehouse /m.test(content.replaceAll(/<!--[^]*?-->/g, "")),
+  );
+  t.true(showing.length > 8, String(showing.length));
+  for (const [document, content] of showing) {
+    if (!document.startsWith("docs/decisions/") && !document.startsWith("docs/internals/")) {
+      t.true(content.includes("](../README.md#the-command-gatehouse)"), document);
+    }
+  }
+});
+
 test("each picture is shown by a document, and saved by a test of pages", async (t) => {
   const pictures = [...documents].flatMap(([document, content]) =>
     linksOf(content)
