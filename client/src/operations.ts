@@ -14,6 +14,15 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 /** JSON text that is stored byte for byte. */
 export class JsonText {
   constructor(readonly text: string) {}
+
+  /**
+   * Rejects a text inside of another value, where JSON.stringify cannot keep it.
+   *
+   * @throws TypeError
+   */
+  toJSON(): never {
+    throw new TypeError("jsonText() replaces a whole value or document; write the value around it as text, too.");
+  }
 }
 
 /**

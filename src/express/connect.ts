@@ -17,7 +17,7 @@ import type { Exchange } from "../rpc/exchange/exchange.js";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
 import { type RpcMedia, type ServeRpc, timeoutHeaders } from "../rpc/exchange/rpc-requests.js";
 import type { Permit, ProtocolDeps } from "../rpc/gate.js";
-import type { ServedMethod } from "../rpc/service.js";
+import type { Call, ServedMethod } from "../rpc/service.js";
 
 /** Creates the middleware. Passes requests for paths of no rpc to the next handler. */
 export function createConnectMiddleware(
@@ -39,9 +39,9 @@ export function createConnectMiddleware(
   ): void => {
     // Express has added its own methods.
     const { request } = exchange as Http1Exchange & { readonly request: Request };
-    serveLibraryCall(exchange, served, media, deps, async (permit, _call, values) => {
+    serveLibraryCall(exchange, served, media, deps, async (permit, call, values) => {
       valuesByRequest.set(request, values);
-      const omittedHeaders = await prepare(request, permit);
+      const omittedHeaders = await prepare(request, permit, call);
       omittedHeaders.forEach((name) => Reflect.deleteProperty(request.headers, name));
       if (media.protocol !== "connect") {
         request.headers["content-type"] = `application/${media.protocol}+${media.format}`;
@@ -79,8 +79,8 @@ export function createConnectMiddleware(
       return timeoutHeaders;
     });
   const serveOther: ServeRpc = (exchange, served, media) =>
-    serveByMiddleware(exchange, served, media, async (request, permit) => {
-      const { body, query, omittedHeaders } = await readLibraryRequest(exchange, served, media, permit);
+    serveByMiddleware(exchange, served, media, async (request, permit, call) => {
+      const { body, query, omittedHeaders } = await readLibraryRequest(exchange, served, media, permit, call);
       if (exchange.method === "GET") {
         request.url = `${exchange.path}?${query}`;
       } else {
@@ -98,7 +98,7 @@ export function createConnectMiddleware(
 }
 
 /** Prepares a request for the library, and returns the names of headers that do not apply to the prepared request. */
-type PrepareRequest = (request: Request, permit: Permit) => Promise<readonly string[]>;
+type PrepareRequest = (request: Request, permit: Permit, call: Call) => Promise<readonly string[]>;
 
 /** Response of the library, in the form in which its middleware writes it. The node reads and sends it. */
 class LibraryResponse extends PassThrough {

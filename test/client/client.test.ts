@@ -267,6 +267,11 @@ test("rejects invalid JSON, keys and addresses before it sends a request", async
     t.throws(create, { instanceOf: TypeError }, create.toString());
   }
   t.throws(() => jsonText("{"), { instanceOf: SyntaxError });
+  // Types reject a text inside of a value, but not in JavaScript.
+  const nested = { a: [jsonText("1.50")] } as never;
+  for (const create of [() => setField("stor-1", "n", nested), () => createProgram({ name: "a", data: nested })]) {
+    t.throws(create, { instanceOf: TypeError, message: /replaces a whole value/ });
+  }
   await t.throwsAsync(connectMember(t).submit(addCommitment(1n)), { instanceOf: TypeError, message: /needs a signer/ });
   const short = { publicKey: testKey(2).publicKey, sign: () => new Uint8Array(3) };
   await t.throwsAsync(connectMember(t, { signer: short }).submit(addCommitment(1n)), { message: /64 bytes/ });

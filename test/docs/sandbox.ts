@@ -93,6 +93,7 @@ async function writeShims(bin: string, firstPort: string): Promise<void> {
     ].join("\n"),
     // The name is that of a package or of its program.
     npx: [
+      '[ "$1" = -y ] && shift',
       "program=${1##*/}",
       "shift",
       `PATH='${resolve("node_modules/.bin")}:${dirname(toolProgram("npx"))}':"$PATH"`,

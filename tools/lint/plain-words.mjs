@@ -29,6 +29,8 @@ const termPattern = new RegExp(`\\b(${[...terms.keys()].join("|")})`, "gi");
 
 /** Maximum number of words of a sentence. */
 const maxWords = 25;
+/** Number of words from which a sentence may stand in a document only once. */
+const minRepeatedWords = 8;
 /** Number of longer sentences that each document may have. */
 const limitsFile = "tools/lint/long-sentences.json";
 const limits = JSON.parse(readFileSync(limitsFile, "utf8"));
@@ -99,7 +101,13 @@ function checkDocument(file) {
       report(file, lineOf(prose, index), `"${heading.trim()}": name the thing, do not ask`);
     }
   }
-  return sentencesOf(text).filter((sentence) => sentence.split(/\s+/).length > maxWords);
+  const sentences = sentencesOf(text);
+  for (const [i, sentence] of sentences.entries()) {
+    if (sentence.split(/\s+/).length >= minRepeatedWords && sentences.indexOf(sentence) < i) {
+      report(file, 1, `stands twice: ${sentence.slice(0, 90)}…`);
+    }
+  }
+  return sentences.filter((sentence) => sentence.split(/\s+/).length > maxWords);
 }
 
 for (const file of listFiles("src/*.ts", "client/src/*.ts")) {

@@ -45,7 +45,19 @@ export interface Dialect {
   /** Returns an array of these values, for {@link jsonArray}. */
   readonly jsonList: (values: readonly string[]) => string;
   /** Returns the JSON text of an array of all rows; empty if there are none. `item` is a {@link jsonList}. */
-  readonly jsonArray: (rows: { readonly item: string; readonly from: string; readonly orderBy: string }) => string;
+  readonly jsonArray: (rows: JsonRows) => string;
+  /**
+   * Returns the JSON text of an array of texts, each the {@link jsonArray} of the rows with one value of `portion`, in
+   * its order. So a reader has the objects of one portion at a time in memory.
+   */
+  readonly jsonPortions: (rows: JsonRows & { readonly portion: string }) => string;
+}
+
+/** Rows of a query, as JSON. */
+export interface JsonRows {
+  readonly item: string;
+  readonly from: string;
+  readonly orderBy: string;
 }
 
 /** List that is passed as one JSON text and read as table `k`. */
@@ -135,6 +147,10 @@ const sqlite: Dialect = {
   jsonList: (values) => `json_array(${values.join(", ")})`,
   jsonArray: ({ item, from, orderBy }) =>
     `(SELECT json_group_array(json(item)) FROM (SELECT ${item} AS item FROM ${from} ORDER BY ${orderBy}))`,
+  // Without the empty text, a part would become an array in the array.
+  jsonPortions: ({ item, from, orderBy, portion }) =>
+    `(SELECT json_group_array(part || '' ORDER BY portion) FROM (SELECT ${portion} AS portion,
+      json_group_array(json(${item}) ORDER BY ${orderBy}) AS part FROM ${from} GROUP BY 1))`,
 };
 
 const postgresql: Dialect = {
@@ -175,6 +191,9 @@ const postgresql: Dialect = {
   jsonList: (values) => `json_build_array(${values.join(", ")})`,
   jsonArray: ({ item, from, orderBy }) =>
     `(SELECT CAST(coalesce(json_agg(CAST(${item} AS json) ORDER BY ${orderBy}), '[]') AS text) FROM ${from})`,
+  jsonPortions: ({ item, from, orderBy, portion }) =>
+    `(SELECT CAST(coalesce(json_agg(part ORDER BY portion), '[]') AS text) FROM (SELECT ${portion} AS portion,
+      CAST(json_agg(CAST(${item} AS json) ORDER BY ${orderBy}) AS text) AS part FROM ${from} GROUP BY 1) AS portions)`,
 };
 
 export const dialects: Readonly<Record<Engine, Dialect>> = { sqlite, postgresql };

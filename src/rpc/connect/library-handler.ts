@@ -4,8 +4,9 @@
  */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, createConnectRouter } from "@connectrpc/connect";
-import type { UniversalHandler } from "@connectrpc/connect/protocol";
+import type { Compression, UniversalHandler } from "@connectrpc/connect/protocol";
 import { Readable } from "node:stream";
+import { FairLimit } from "../../base/async/fair-limit.js";
 import { decodeBase64 } from "../../base/text/base64.js";
 import { readJsonBytes } from "../codec/json-request.js";
 import { writeLibraryJson } from "../codec/library-json.js";
@@ -31,6 +32,12 @@ import { streamError, unaryError } from "./connect-error.js";
 import { readGetQuery, writeGetQuery } from "./get-query.js";
 import { connectRoutes, createLibraryCall, libraryOptions, valuesOf } from "./routes.js";
 
+/**
+ * Messages that are decompressed at the same time. A request of a few bytes may take the limit of a message, and Brotli a
+ * window of up to 16 MiB in addition, which the bytes of the request do not cover.
+ */
+const decompressions = new FairLimit(2);
+
 export function createLibraryHandler(deps: ProtocolDeps): ServeRpc {
   const router = createConnectRouter(libraryOptions);
   connectRoutes(deps)(router);
@@ -38,7 +45,7 @@ export function createLibraryHandler(deps: ProtocolDeps): ServeRpc {
 
   return (exchange, served, media) =>
     serveLibraryCall(exchange, served, media, deps, async (permit, call, contextValues) => {
-      const { body, query, omittedHeaders } = await readLibraryRequest(exchange, served, media, permit);
+      const { body, query, omittedHeaders } = await readLibraryRequest(exchange, served, media, permit, call);
       const head = toRequest(exchange, media, query);
       omittedHeaders.forEach((name) => head.header.delete(name));
       const request = { ...head, body, signal: call.signal, contextValues };
@@ -176,12 +183,22 @@ export async function readLibraryRequest(
   { desc }: ServedMethod,
   { isStream, isText, format, protocol }: RpcMedia,
   permit: Permit,
+  { caller }: Call,
 ): Promise<LibraryRequest> {
   const { query } = exchange;
   const omittedHeaders: readonly string[] = timeoutHeaders;
   const maxBytes = maxRequestBytes(desc);
-  const decode = async (bytes: Uint8Array, encoding: string | undefined): Promise<Buffer> =>
-    checkMessage(desc, format, await decompress(bytes, encoding, maxBytes));
+  const decode = async (bytes: Uint8Array, encoding: string | undefined): Promise<Buffer> => {
+    const compression = findCompression(encoding);
+    if (compression === undefined) {
+      return checkMessage(desc, format, bytes);
+    }
+    return await decompressions.run(caller.address, async () => {
+      const message = await decompress(bytes, compression, maxBytes);
+      permit.reserveRequestBytes(message.length);
+      return checkMessage(desc, format, message);
+    });
+  };
   if (desc.methodKind === "bidi_streaming" && !isText) {
     const chunks = exchange.readChunks();
     const encoding = exchange.header(encodingHeaders[protocol]);
@@ -264,22 +281,22 @@ function isSupported(encoding: string | undefined): boolean {
   return encoding === undefined || encoding === "identity" || findCompression(encoding) !== undefined;
 }
 
-function findCompression(encoding: string | undefined) {
+function findCompression(encoding: string | undefined): Compression | undefined {
   return libraryOptions.acceptCompression.find(({ name }) => name === encoding);
 }
 
 /**
- * Decompresses a message by a supported encoding.
+ * Decompresses a message.
  *
  * @throws RpcError INVALID_REQUEST, PAYLOAD_TOO_LARGE
  */
-async function decompress(bytes: Uint8Array, encoding: string | undefined, maxBytes: number): Promise<Uint8Array> {
+async function decompress(bytes: Uint8Array, compression: Compression, maxBytes: number): Promise<Uint8Array> {
   try {
-    return (await findCompression(encoding)?.decompress(bytes, maxBytes)) ?? bytes;
+    return await compression.decompress(bytes, maxBytes);
   } catch (error) {
     throw ConnectError.from(error).code === Code.ResourceExhausted
       ? new RpcError("PAYLOAD_TOO_LARGE", `The message must not be larger than ${maxBytes} bytes.`)
-      : new RpcError("INVALID_REQUEST", `The message is not compressed by ${encoding}, as the request states.`);
+      : new RpcError("INVALID_REQUEST", `The message is not compressed by ${compression.name}, as the request states.`);
   }
 }
 
@@ -291,7 +308,7 @@ async function decompress(bytes: Uint8Array, encoding: string | undefined, maxBy
 export function checkMessage({ input }: DescMethod, format: RpcMedia["format"], bytes: Uint8Array): Buffer {
   if (format === "proto") {
     requestDecoder(input)(bytes);
-    return Buffer.from(bytes);
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   }
   return Buffer.from(writeLibraryJson(input, readJsonBytes(input, bytes)));
 }

@@ -148,7 +148,7 @@ export function joinValue(address: string, field: FieldRecord, chunks: readonly 
 
 /** Rows of a document in parts, as a query returns them. */
 export interface PartsRow extends TextRow {
-  /** JSON array of the fields, in order. */
+  /** JSON array of texts, each a JSON array of {@link portionRows} fields at most, in order. */
   readonly fields: string;
   /** JSON array of the chunks of all fields, in order. */
   readonly chunks: string;
@@ -162,13 +162,16 @@ export interface PartsRow extends TextRow {
  */
 export function* readFields(address: string, json: string): Generator<FieldRecord> {
   type Values = readonly [number, string, string, number | null, number, string, string, string];
-  for (const values of parse(address, json, "field") as Values[]) {
-    const [position, name_json, type, items, size_bytes, text_before, value, row_hash] = values;
-    yield checkField(address, { address, position, name_json, type, items, size_bytes, text_before, value, row_hash });
+  for (const portion of parse(address, json, "field") as string[]) {
+    for (const values of parse(address, portion, "field") as Values[]) {
+      const [position, name_json, type, items, size_bytes, text_before, value, row_hash] = values;
+      yield checkField(address, { address, position, name_json, type, items, size_bytes, text_before, value, row_hash });
+    }
   }
 }
 
-const portionRows = 1_000;
+/** Number of fields that are read together. Each portion is a batch of long work. */
+export const portionRows = 1_000;
 
 /** Rows of a document in parts, in order. They are already checked, or are checked during iteration. */
 interface RowsInParts {

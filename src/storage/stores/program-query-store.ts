@@ -1,8 +1,9 @@
 /** Queries for single programs. Each returns everything that one read needs as one row. The callers check the rows. */
 import { type BatchOptions, prepareBatch } from "../../db/rows/batch.js";
+import { FairLimit } from "../../base/async/fair-limit.js";
 import type { Queries } from "../../db/queries/database.js";
 import type { Dialect } from "../../db/queries/dialects.js";
-import { joinParts, type PartsRow, programColumns, type TextRow } from "../programs/stored-program.js";
+import { joinParts, type PartsRow, portionRows, programColumns, type TextRow } from "../programs/stored-program.js";
 
 /** Program row packed into one column. Drivers convert one long text faster than many short columns. */
 export interface PackedRow {
@@ -138,17 +139,24 @@ export function chunksOf({ jsonArray, jsonList }: Dialect, address: string, fiel
 
 /** Returns SQL for the columns of {@link PartsRow}. The query must select from the document's own row, `d`. */
 export function partsColumns(dialect: Dialect, address: string): string {
-  const fields = dialect.jsonArray({
+  const fields = dialect.jsonPortions({
     item: dialect.jsonList([...fieldColumns.slice(1).map((name) => `f.${name}`), "f.row_hash"]),
     from: `program_fields f WHERE f.address = ${address}`,
     orderBy: "f.position",
+    portion: `f.position / ${portionRows}`,
   });
   return `d.data, d.row_hash, ${fields} AS fields, ${chunksOf(dialect, address)} AS chunks`;
 }
 
+/**
+ * Reads of full documents in parts that run at the same time. Each takes tens of MiB for a document with very many fields.
+ * Documents take turns.
+ */
+export const fullReads = new FairLimit(1);
+
 /** @throws CorruptionError if the document in parts does not have the expected size. */
 export async function readFull(db: Queries, address: string, sizeBytes: number): Promise<string> {
-  return await joinParts(address, await readParts(db, address), sizeBytes);
+  return await fullReads.run(address, async () => await joinParts(address, await readParts(db, address), sizeBytes));
 }
 
 /** Reads the rows of a document in parts, without checking them. */

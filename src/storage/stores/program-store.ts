@@ -4,7 +4,7 @@
  */
 import type { Queries } from "../../db/queries/database.js";
 import { createProgramLists } from "./program-list-store.js";
-import { type PackedField, type PackedItem, type PackedRow, prepareProgramQueries } from "./program-query-store.js";
+import { fullReads, type PackedField, type PackedItem, type PackedRow, prepareProgramQueries } from "./program-query-store.js";
 import { isHidden } from "../programs/access.js";
 import type { Field, FieldPortion, ProgramReader, Programs } from "../programs/programs.js";
 import {
@@ -87,14 +87,13 @@ export function createProgramStore(db: Queries): Programs {
         if (small === undefined || !small.program.in_parts) {
           return small && { record: small.record, data: checkDocument(small.program, small.row) };
         }
-        const large = await checkRow(address, await queries.withParts([address]), reader);
+        const { large, data } = await fullReads.run(address, async () => {
+          const found = await checkRow(address, await queries.withParts([address]), reader);
+          const isLarge = found?.program.in_parts === true;
+          return { large: found, data: isLarge ? await joinParts(address, found.row, found.program.size_bytes) : undefined };
+        });
         if (large === undefined || large.program.in_parts) {
-          return (
-            large && {
-              record: large.record,
-              data: await joinParts(address, large.row, large.program.size_bytes),
-            }
-          );
+          return large && { record: large.record, data };
         }
       }
     },

@@ -121,8 +121,13 @@ export async function startPatroniCluster(t: Teardown, times: PatroniTimes) {
       // Patroni records the synchronous standby some time after PostgreSQL has one.
       await eventually("Patroni accepts the switchover", async () => {
         const { name, restPort } = await primary();
+        const url = `http://127.0.0.1:${restPort}/switchover`;
         const request = { method: "POST", body: JSON.stringify({ leader: name }) };
-        return (await fetch(`http://127.0.0.1:${restPort}/switchover`, request)).ok;
+        if ((await fetch(url, request)).status !== 401) {
+          throw new Error("Patroni accepts a switchover of a caller without a password.");
+        }
+        const headers = { authorization: `Basic ${btoa("patroni:change-me-restapi")}` };
+        return (await fetch(url, { ...request, headers })).ok;
       });
     },
     /** Freezes the machine of the primary: PostgreSQL and its Patroni. Returns a function that resumes it. */
