@@ -12,6 +12,9 @@ import { startNodeProcess } from "../helpers/nodes/run-cli.js";
 import { authorityDirectory, makeCertificate, silentPeer } from "../helpers/nodes/start-node.js";
 import { until } from "../helpers/nodes/until.js";
 import { testKey } from "../helpers/chain/keys.js";
+import { writeAs } from "../helpers/chain/submit.js";
+import { createPublic } from "../helpers/chain/transactions.js";
+import { askJson } from "../helpers/wire/plain-client.js";
 import { exempt, type Flood, floods, startFlood } from "../helpers/nodes/floods.js";
 
 /** Address of the clients that are no attackers. */
@@ -60,7 +63,18 @@ async function residentMib(pid: number): Promise<number> {
   return Number(/VmHWM:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, "utf8"))![1]) / 1024;
 }
 
-async function startTarget(t: ExecutionContext, { flags = [], isTls }: Flood) {
+/** Creates a document with very many fields, and returns the path of its proof. */
+async function createDocument(port: number): Promise<string> {
+  const json = `{${Array.from({ length: 60_000 }, (_, i) => `"k${i}":1`).join()}}`;
+  await writeAs(testKey(2), port, 1, createPublic("fields", json));
+  const { programs } = await askJson<{ programs: { storageAddress: string }[] }>(
+    port,
+    "/storage-program/search?q=fields",
+  );
+  return `/state/proof?storageAddress=${programs[0]!.storageAddress}&withDocument=true`;
+}
+
+async function startTarget(t: ExecutionContext, { flags = [], isTls, hasDocument }: Flood) {
   const dir = await authorityDirectory(t, testKey(1));
   await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: silentPeer }]));
   const files = isTls && (await makeCertificate(dir));
@@ -80,7 +94,9 @@ async function startTarget(t: ExecutionContext, { flags = [], isTls }: Flood) {
     ({ ports } = health);
     return health.boot.complete && health.accepting;
   });
-  const target = { dir, ports: Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, port.actual])) };
+  const document = hasDocument && (await createDocument(node.port));
+  const actual = Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, port.actual]));
+  const target = { dir, ports: actual, document };
   return { node, ca, target };
 }
 

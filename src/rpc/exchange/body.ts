@@ -40,8 +40,6 @@ function watchBody(receivedBytes: () => number, onLate: () => void): () => void 
 /** Chunks below this size are copied together. Kept alone, each takes more memory than its bytes. */
 const smallBytes = 4 * 1024;
 const slabBytes = 64 * 1024;
-/** Number of chunks from which on their mean size is checked, and the least mean size in bytes. */
-const [maxTinyChunks, minMeanBytes] = [4_096, 32];
 
 /** Collects the chunks of a body. */
 class Chunks {
@@ -51,12 +49,9 @@ class Chunks {
   private slab = Buffer.alloc(0);
   private usedBytes = 0;
 
-  /** @throws RpcError INVALID_REQUEST if a long body arrives in pieces of few bytes. */
   add(chunk: Buffer): void {
     this.sizeBytes += chunk.length;
-    if (++this.count >= maxTinyChunks && this.sizeBytes / this.count < minMeanBytes) {
-      throw new RpcError("INVALID_REQUEST", `The request body arrives in pieces of less than ${minMeanBytes} bytes.`);
-    }
+    this.count++;
     if (this.count === 1 || chunk.length >= smallBytes) {
       this.endSlab();
       this.complete.push(chunk);
@@ -153,6 +148,7 @@ export async function readBody(
   return chunks.length > 1 ? await paceMessage(() => Buffer.concat(chunks)) : (chunks[0] ?? Buffer.alloc(0));
 }
 
+/** @param onBytes called with the size of each chunk. May throw, to stop. */
 export async function discardBody(source: Readable, onBytes: (bytes: number) => void): Promise<void> {
   if (source.destroyed || source.readableEnded) {
     return;
@@ -165,7 +161,11 @@ export async function discardBody(source: Readable, onBytes: (bytes: number) => 
   );
   source.on("data", (chunk: Buffer) => {
     sizeBytes += chunk.length;
-    onBytes(chunk.length);
+    try {
+      onBytes(chunk.length);
+    } catch {
+      late.abort();
+    }
   });
   source.once(bodyRejected, () => late.abort());
   await finished(source, { writable: false, signal: late.signal }).catch(() => undefined);

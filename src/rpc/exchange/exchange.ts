@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Readable } from "node:stream";
-import type { RpcError } from "../errors.js";
+import { RpcError } from "../errors.js";
 import type { Arrival, Connection, Permit } from "../gate.js";
 import { bodyRejected, discardBody, type EarlyCheck, iterateChunks, readBody } from "./body.js";
 import { writePiece } from "./pacing.js";
@@ -22,6 +22,12 @@ export interface HttpResponse extends HttpResponseBody {
   /** Trailers, a flat list of names and values; over HTTP/2 only. */
   readonly trailers?: readonly string[];
 }
+
+/**
+ * Bodies in tiny pieces: the number of chunks after which their mean size in bytes is checked, and the penalties, so
+ * that two such bodies within a second lead to a ban.
+ */
+const tiny = { maxChunks: 4_096, meanBytes: 32, penalties: 300 };
 
 export abstract class Exchange implements Arrival {
   abstract readonly isHttp2: boolean;
@@ -99,8 +105,9 @@ export abstract class Exchange implements Arrival {
     earlyCheck?: EarlyCheck,
   ): Promise<Buffer> {
     this.checkBody();
+    const countChunk = this.createChunkCount();
     const onBytes = (bytes: number): void => {
-      this.countBody(bytes);
+      countChunk(bytes);
       permit.reserveRequestBytes(bytes);
     };
     if (this.contentLength <= maxBytes) {
@@ -115,7 +122,7 @@ export abstract class Exchange implements Arrival {
   /** Discards the body as it arrives. Resolves at its end, or if the client disconnects or takes too long. */
   async discardBody(): Promise<void> {
     if (this.bodyFailure === undefined) {
-      await discardBody(this.source, (bytes) => this.countBody(bytes));
+      await discardBody(this.source, this.createChunkCount());
     }
   }
 
@@ -150,6 +157,26 @@ export abstract class Exchange implements Arrival {
   }
 
   protected abstract sendContinue(): void;
+
+  /**
+   * Creates a function that is called with the size of each chunk of the body. It throws RpcError INVALID_REQUEST if a long
+   * body arrives in pieces of few bytes, of which each costs as much as a long one.
+   */
+  private createChunkCount(): (bytes: number) => void {
+    let [chunks, totalBytes] = [0, 0];
+    return (bytes) => {
+      this.countBody(bytes);
+      chunks++;
+      totalBytes += bytes;
+      if (chunks % tiny.maxChunks === 0 && totalBytes / chunks < tiny.meanBytes) {
+        this.connection.penalize(tiny.penalties);
+        throw new RpcError(
+          "INVALID_REQUEST",
+          `The request body arrives in pieces of less than ${tiny.meanBytes} bytes.`,
+        );
+      }
+    };
+  }
 
   /** Called with the size of each body chunk that is read. */
   protected countBody(_bytes: number): void {}

@@ -165,7 +165,17 @@ export function* readFields(address: string, json: string): Generator<FieldRecor
   for (const portion of parse(address, json, "field") as string[]) {
     for (const values of parse(address, portion, "field") as Values[]) {
       const [position, name_json, type, items, size_bytes, text_before, value, row_hash] = values;
-      yield checkField(address, { address, position, name_json, type, items, size_bytes, text_before, value, row_hash });
+      yield checkField(address, {
+        address,
+        position,
+        name_json,
+        type,
+        items,
+        size_bytes,
+        text_before,
+        value,
+        row_hash,
+      });
     }
   }
 }

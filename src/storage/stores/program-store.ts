@@ -4,7 +4,13 @@
  */
 import type { Queries } from "../../db/queries/database.js";
 import { createProgramLists } from "./program-list-store.js";
-import { fullReads, type PackedField, type PackedItem, type PackedRow, prepareProgramQueries } from "./program-query-store.js";
+import {
+  fullReads,
+  type PackedField,
+  type PackedItem,
+  type PackedRow,
+  prepareProgramQueries,
+} from "./program-query-store.js";
 import { isHidden } from "../programs/access.js";
 import type { Field, FieldPortion, ProgramReader, Programs } from "../programs/programs.js";
 import {
@@ -90,7 +96,10 @@ export function createProgramStore(db: Queries): Programs {
         const { large, data } = await fullReads.run(address, async () => {
           const found = await checkRow(address, await queries.withParts([address]), reader);
           const isLarge = found?.program.in_parts === true;
-          return { large: found, data: isLarge ? await joinParts(address, found.row, found.program.size_bytes) : undefined };
+          return {
+            large: found,
+            data: isLarge ? await joinParts(address, found.row, found.program.size_bytes) : undefined,
+          };
         });
         if (large === undefined || large.program.in_parts) {
           return large && { record: large.record, data };

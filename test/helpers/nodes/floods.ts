@@ -3,6 +3,7 @@ import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect, type Socket, type TcpNetConnectOpts } from "node:net";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
+import { brotliCompressSync } from "node:zlib";
 import { isMainThread, Worker, workerData } from "node:worker_threads";
 import type { Teardown } from "./teardown.js";
 import { grpcMessage } from "../wire/http2-frames.js";
@@ -15,11 +16,14 @@ const connections = 32;
 export interface FloodTarget {
   readonly ports: Readonly<Record<string, number>>;
   readonly dir: string;
+  /** Path of a read of a document with very many fields, for floods that ask for one. */
+  readonly document?: string | undefined;
 }
 
 export interface Flood {
   readonly flags?: readonly string[];
   readonly isTls?: true;
+  readonly hasDocument?: true;
   /** Starts a connection that floods the target, and does so again whenever it has closed. */
   readonly attack: (target: FloodTarget) => Socket;
 }
@@ -64,6 +68,18 @@ function poll(session: ClientHttp2Session): void {
     });
 }
 
+const grow =
+  "POST /gatehouse.chain.v1.ChainService/SubmitTransaction HTTP/1.1\r\nHost: a\r\nContent-Type: application/proto\r\n";
+/** A message of some bytes, which is 2 MiB when it is decompressed. */
+const compressed = brotliCompressSync(Buffer.alloc(2 * 1024 * 1024 - 10));
+const compressedRequest = Buffer.concat([
+  Buffer.from(`${grow}Content-Encoding: br\r\nContent-Length: ${compressed.length}\r\n\r\n`),
+  compressed,
+]);
+const tinyPieces = Buffer.from(
+  `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${"1\r\n \r\n".repeat(20_000)}`,
+);
+
 const mcpCall = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
 const mcpRequest =
   "POST /mcp HTTP/1.1\r\nHost: a\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\n" +
@@ -83,6 +99,16 @@ export const floods: Readonly<Record<string, Flood>> = {
   "rejected requests": { attack: pourTo("rpc", "/nowhere") },
   "invalid HTTP": {
     attack: ({ ports }) => pour(connect(to(ports["rpc"]!, attacker)), () => Buffer.from("GET / HTTP/9\r\n\r\n")),
+  },
+  "compressed messages": {
+    attack: ({ ports }) => pour(connect(to(ports["rpc"]!, attacker)), () => compressedRequest),
+  },
+  "bodies in tiny pieces": {
+    attack: ({ ports }) => pour(connect(to(ports["rpc"]!, attacker)), () => tinyPieces),
+  },
+  "documents with very many fields": {
+    hasDocument: true,
+    attack: ({ ports, document }) => pour(connect(to(ports["rpc"]!, attacker)), () => pipelined(document!)),
   },
   "trusted proxies": {
     flags: ["--trusted-proxies", proxy],

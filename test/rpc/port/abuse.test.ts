@@ -1,5 +1,6 @@
 /** Abuse: the address is banned temporarily, abusive connections are closed, and other clients are served. */
 import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import test, { type ExecutionContext } from "ava";
 import { metricsFlags, readEdgeCounts } from "../../helpers/process/prometheus.js";
 import { askFrom, askJson } from "../../helpers/wire/plain-client.js";
@@ -78,6 +79,25 @@ for (const [title, block, attacker] of [
     t.true(logged().some(({ msg }) => msg.startsWith("An address is banned")));
   });
 }
+
+test.serial("bodies in pieces of one byte lead to a ban of their address", async (t) => {
+  const attacker = "127.0.0.11";
+  const banned = (): boolean =>
+    logged().some((line) => line.msg.startsWith("An address is banned") && line.address === attacker);
+  const body = "1\r\n \r\n".repeat(5_000);
+  // The log has at most one line of a ban per second.
+  await sleep(1_100);
+  for (let i = 0; i < 20 && !banned(); i++) {
+    const socket = connect({ host: "127.0.0.1", port: node.port, localAddress: attacker }).resume();
+    t.teardown(() => socket.destroy());
+    socket.on("error", () => undefined);
+    const path = i % 2 === 0 ? "/" : "/nothing";
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${body}`);
+    await until(() => socket.closed);
+  }
+  await until(banned);
+  await isFine(t);
+});
 
 test.serial("closes a connection that resets a hundred streams as it opens them", async (t) => {
   const bad = await connectRawHttp2(node.port, { localAddress: "127.0.0.9", replenish: false });
