@@ -46,7 +46,7 @@ function whyDisabled(name: OptionalName, config: BootConfig): string | undefined
   const reasons: Partial<Record<OptionalName, string | false>> = {
     metrics: !config.metricsEnabled && "--metrics-enabled is not set.",
     mcp: !config.mcpEnabled && "--mcp-enabled is not set.",
-    tlsnotary: !config.tlsnotaryEnabled && "TLSNOTARY_ENABLED is not true.",
+    tlsnotary: !config.tlsnotaryEnabled && "--tlsnotary-enabled is not set.",
   };
   return reasons[name] || undefined;
 }

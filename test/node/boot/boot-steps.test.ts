@@ -60,7 +60,7 @@ test("a dormant node defers steps, and later runs them in the same order", async
   await steps.runOptional("main_loop", () => ran.push("main_loop"));
   t.deepEqual(ran, ["omni"]);
   t.like(progress.state(), { complete: true, stepsReady: 1, stepsSkipped: 5 });
-  t.like(subsystems.get("tlsnotary"), { enabled: false, extra: { reason: "TLSNOTARY_ENABLED is not true." } });
+  t.like(subsystems.get("tlsnotary"), { enabled: false, extra: { reason: "--tlsnotary-enabled is not set." } });
   t.like(subsystems.get("mcp"), { enabled: true, status: SubsystemStatus.SKIPPED });
   t.regex(subsystems.get("mcp").extra?.reason ?? "", /^The node is dormant: it has no peers\. It wakes/);
   await steps.runDeferred();
