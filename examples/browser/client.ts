@@ -16,33 +16,33 @@ let node: Gatehouse | undefined;
 document.querySelector("form")!.addEventListener("submit", (event) => {
   event.preventDefault();
   const form = event.currentTarget as HTMLFormElement;
-  const { url, owner } = Object.fromEntries(new FormData(form)) as { url: string; owner: string };
+  const { url, owner: entered } = Object.fromEntries(new FormData(form)) as { url: string; owner: string };
+  const owner = entered === "" ? signer.publicKey : entered;
   const isWriting = event.submitter?.getAttribute("value") === "write";
   void node?.close();
   node = createGatehouse(url, { signer });
   void watch(node);
   setStatus(isWriting ? "Writing …" : "Querying …");
-  (isWriting ? write(node) : query(node, owner)).then(setStatus, (error: unknown) => setStatus(explain(error)));
+  (isWriting ? write(node, owner) : query(node, owner)).then(setStatus, (error: unknown) => setStatus(explain(error)));
 });
 
 async function query({ info, chain, storage }: Gatehouse, owner: string): Promise<string> {
   show("version", (await info.getVersion({})).version);
   const { number, hash } = await chain.getHead({});
   show("head", `${number}, ${hash}`);
-  if (owner !== "") {
-    const { programs } = await storage.listProgramsByOwner({ owner });
-    show("programs", programs.map(({ programName }) => programName).join(", ") || "none");
-  }
+  const { programs } = await storage.listProgramsByOwner({ owner });
+  show("programs", programs.map(({ programName }) => programName).join(", ") || "none");
   return "Done.";
 }
 
-/** Creates a private program, and reads it as its owner. */
-async function write(client: Gatehouse): Promise<string> {
+/** Creates a private program, reads it as its owner, and shows the latest values. */
+async function write(client: Gatehouse, owner: string): Promise<string> {
   const { hash, storageAddress } = await client.submit(
     createProgram({ name: "from a page", data: { hello: "world" } }),
   );
   const { blockNumber } = await client.waitFor(hash);
   const { data } = await client.storage.getProgramData({ storageAddress });
+  await query(client, owner);
   return `In block ${blockNumber}: ${data ?? "nothing"}`;
 }
 

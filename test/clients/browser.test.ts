@@ -90,6 +90,12 @@ testBrowser("calls the node, follows its health, and shows the reason of an erro
     .getByRole("status")
     .filter({ hasText: /^In block \d+: \{"hello":"world"\}$/ })
     .waitFor();
+  // The page then shows the block, and the programs of its own key unless it has another one.
+  t.regex((await page.locator("#head").textContent()) ?? "", /^2, /);
+  await page.getByLabel("Owner").fill("");
+  await page.getByRole("button", { name: "Query" }).click();
+  await page.getByRole("status").filter({ hasText: "Done." }).waitFor();
+  t.is(await page.locator("#programs").textContent(), "from a page");
   t.deepEqual(errors, []);
   await page.getByLabel("Owner").fill("nonsense");
   await page.getByRole("button", { name: "Query" }).click();
