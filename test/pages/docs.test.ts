@@ -206,6 +206,8 @@ testBrowser.serial("uses the session of the explorer, until the reader signs out
   await page.getByRole("heading", { level: 1, name: "diary" }).waitFor();
   await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "API" }).click();
   await page.getByText(`Requests are signed by the key with which you signed in: ${owner.publicKey}`).waitFor();
+  const whoCalls = page.locator("#who-calls");
+  t.true(await whoCalls.evaluate(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth));
   const form = operation(page, "storage.getProgramData");
   await form.getByText("on this node").first().waitFor();
   await form.getByLabel(/^storageAddress/).fill(addresses.diary);
@@ -221,6 +223,28 @@ testBrowser.serial("uses the session of the explorer, until the reader signs out
   await page.getByText("Requests of this page are anonymous.").waitFor();
   await send(404);
   t.is(await page.evaluate("localStorage.getItem('gatehouse.session')"), null);
+});
+
+testBrowser.serial("the header, the list of operations and the text have common edges", async (t) => {
+  const { page } = await open(t);
+  const edges = (selector: string) =>
+    page.evaluate<number[]>(`(() => {
+      const { left, right } = document.querySelector("${selector}").getBoundingClientRect();
+      return [left, right].map(Math.round);
+    })()`);
+  for (const width of [1280, 1920]) {
+    await page.setViewportSize({ width, height: 800 });
+    const [[left, right], [listLeft], [, textRight]] = [
+      await edges(".shell nav"),
+      await edges("#contents"),
+      await edges("main"),
+    ];
+    t.deepEqual([left, right], [listLeft, textRight], String(width));
+  }
+  // The command and the key of the reader fit on a phone.
+  await page.setViewportSize({ width: 400, height: 800 });
+  const command = page.getByRole("region", { name: "Command" });
+  t.true(await command.evaluate(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth));
 });
 
 testBrowser.serial("a session for another network is dropped", async (t) => {

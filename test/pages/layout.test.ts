@@ -143,6 +143,26 @@ testBrowser.serial("one navigation leads to all pages, also on a phone and witho
   t.deepEqual(await namesIn(page), links);
 });
 
+testBrowser.serial("the navigation marks the list of the shown item", async (t) => {
+  const { page } = await openLoaded(t, browser, `${node.rpcUrl}/explore`);
+  const current = page.getByRole("navigation", { name: "Pages" }).locator("[aria-current]");
+  for (const [route, title, list] of [
+    ["/block/2", "Block 2", "Blocks"],
+    [`/transaction/${hashes[0]}`, /^Transaction /, "Transactions"],
+    [`/tree/${element}`, /^Commitment /, "Tree"],
+  ] as const) {
+    await page.evaluate(`location.hash = ${JSON.stringify(route)}`);
+    await heading(page, title).waitFor();
+    t.deepEqual(await current.allTextContents(), [list]);
+    t.is(await current.getAttribute("aria-current"), "true");
+  }
+  await page.evaluate('location.hash = "/programs"');
+  await heading(page, "Transactions").waitFor();
+  t.is(await page.getByLabel("Kind").inputValue(), "Create program");
+  await page.getByText('Creates the program "notes"').waitFor();
+  t.deepEqual(await current.allTextContents(), ["Transactions"]);
+});
+
 testBrowser.serial("axes of charts have whole numbers", async (t) => {
   const { page, go } = await openPage(t, browser, `${node.rpcUrl}/explore`);
   const now = Date.now();

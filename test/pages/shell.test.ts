@@ -203,6 +203,72 @@ testBrowser.serial("every page uses the colors of the system, or those that the 
   t.is(await back(), dark);
 });
 
+testBrowser.serial(
+  "every page shows the key with which the reader signed in, until the reader signs out",
+  async (t) => {
+    const { page, errors } = await open(t, "/explore");
+    const header = page.getByRole("banner");
+    await header.getByRole("button", { name: "Sign in" }).click();
+    await page.getByLabel(/^Private key/).fill("5b".repeat(32));
+    await page.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
+    await header.getByText("Signed in:").waitFor();
+    await page.waitForFunction("localStorage.getItem('gatehouse.session') !== null");
+    const { publicKey } = keyFromSeed("5b".repeat(32));
+    for (const path of ["/docs", "/status", "/latest"]) {
+      await page.goto(`${node.rpcUrl}${path}`);
+      await header.getByText("Signed in:").waitFor();
+      t.is(await header.getByRole("link", { name: "Sign in" }).count(), 0, path);
+      await inspect(t, page, `shell-signed-in${path.replace("/", "-")}`, ["phone dark", "desktop light"]);
+      await header.getByTitle(publicKey, { exact: true }).click();
+      await page.getByRole("heading", { level: 1, name: "You" }).waitFor();
+    }
+    await page.goto(`${node.rpcUrl}/docs`);
+    await page.getByText(`Requests are signed by the key with which you signed in: ${publicKey}`).waitFor();
+    await header.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("Requests of this page are anonymous.").waitFor();
+    t.is(await page.evaluate("document.activeElement.textContent"), "Sign in");
+    await page.goto(`${node.rpcUrl}/latest`);
+    await header.getByRole("link", { name: "Sign in" }).waitFor();
+    t.deepEqual(errors, []);
+  },
+);
+
+testBrowser.serial("the header of a wide window has one line above the navigation", async (t) => {
+  const { page } = await open(t, "/explore");
+  const header = page.getByRole("banner");
+  await header.getByRole("button", { name: "Sign in" }).click();
+  await page.getByLabel(/^Private key/).fill("5b".repeat(32));
+  await page.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
+  await header.getByText("Signed in:").waitFor();
+  for (const name of ["devnet", "a network with a long name"]) {
+    await page.evaluate(`document.getElementById("shell-network").textContent = ${JSON.stringify(name)}`);
+    for (const width of [1160, 1280, 1920]) {
+      await page.setViewportSize({ width, height: 800 });
+      const boxes = await page.evaluate<{ id: string; middle: number; right: number }[]>(
+        `["shell-network", "shell-status", "shell-block", "find", "who", "theme"].map((id) => {
+          const { top, bottom, right } = document.getElementById(id).getBoundingClientRect();
+          return { id, middle: (top + bottom) / 2, right };
+        })`,
+      );
+      const [{ middle: line }] = boxes as [(typeof boxes)[0]];
+      t.deepEqual(
+        boxes.filter(({ middle, right }) => Math.abs(middle - line) > 3 || right > width - 23),
+        [],
+        `${name}, ${width}`,
+      );
+    }
+  }
+  // The key is on the line of the text before it.
+  const bottoms = await page.evaluate<number[]>(`["#who > span", "#who code"].map((selector) => {
+    const range = document.createRange();
+    const text = document.querySelector(selector).firstChild;
+    range.setStart(text, 0);
+    range.setEnd(text, 1);
+    return range.getBoundingClientRect().bottom;
+  })`);
+  t.true(Math.abs(bottoms[0]! - bottoms[1]!) < 3, bottoms.join());
+});
+
 testBrowser.serial("shows the latest blocks and transactions if JavaScript is disabled", async (t) => {
   const { page } = await open(t, "/explore", { javaScriptEnabled: false, viewport: phone });
   await page.waitForURL("**/latest");
@@ -213,6 +279,13 @@ testBrowser.serial("shows the latest blocks and transactions if JavaScript is di
   t.is(await page.locator("tbody").first().getByRole("link").first().innerText(), String(blockNumber));
   const row = page.getByRole("row").filter({ hasText: hash });
   t.regex(await row.innerText(), /create program/);
+  const labels = await page.evaluate<string[]>(
+    `[...document.querySelector("tbody tr").cells].map((cell) => getComputedStyle(cell, "::before").content)`,
+  );
+  t.deepEqual(
+    labels,
+    ["Number", "Time", "Transactions", "Hash"].map((name) => `"${name} "`),
+  );
   for (const link of await page.locator("main tbody a").all()) {
     const url = new URL((await link.getAttribute("href"))!, page.url()).href;
     t.is((await page.request.get(url)).status(), 200, url);

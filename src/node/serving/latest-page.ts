@@ -74,22 +74,23 @@ function renderLatest(blocks: readonly BlockSummary[], transactions: readonly Tr
     )}`.text;
 }
 
+/** Renders a table as the explorer does: a narrow window shows each row as a card, with the names of the columns. */
 function renderTable(columns: readonly string[], rows: readonly (readonly (string | number | Html)[])[]): Html {
   if (rows.length === 0) {
     return html`<p>There is none yet.</p>`;
   }
   return html`<div class="frame">
-    <table>
-      <thead>
-        <tr>
-          ${columns.map((name) => html`<th scope="col">${name}</th>`)}
+    <table role="table">
+      <thead role="rowgroup">
+        <tr role="row">
+          ${columns.map((name) => html`<th role="columnheader" scope="col">${name}</th>`)}
         </tr>
       </thead>
-      <tbody>
+      <tbody role="rowgroup">
         ${rows.map(
           (cells) =>
-            html`<tr>
-              ${cells.map((cell) => html`<td>${cell}</td>`)}
+            html`<tr role="row">
+              ${cells.map((cell, i) => html`<td role="cell" data-name="${columns[i]!}">${cell}</td>`)}
             </tr>`,
         )}
       </tbody>

@@ -2,11 +2,10 @@
  * Script of /docs: searches the operations, fills the forms with examples of the node, shows each request as code, sends
  * it, and shows the response.
  */
-import "../explore/shell/shell-page.ts";
 import { copyText } from "../explore/copy.ts";
 import { button, byId, h, setText } from "../explore/dom.ts";
 import { createHttp } from "../explore/http.ts";
-import { createNode } from "../explore/node.ts";
+import { node } from "../explore/shell/shell-page.ts";
 import { findExamples, kindOf } from "./examples.js";
 import { colorPage, showCode } from "./highlight.js";
 import { readLine } from "./identity-line.js";
@@ -16,7 +15,7 @@ import { languages, samples } from "./samples.js";
 
 const forms = [...document.querySelectorAll("main form")];
 const contents = byId("contents");
-const { session } = createNode(location);
+const { session } = node;
 
 /** Areas of the API with their operations, and the text of each operation in lower case for the search. */
 const areas = [...document.querySelectorAll(".area")].map((area, i) => ({

@@ -21,7 +21,7 @@ import { viewProgram } from "./views/program.js";
 import { viewSearch } from "./views/search.js";
 import { viewSnapshots } from "./views/snapshots.js";
 import { viewTransaction } from "./views/transaction.js";
-import { viewTransactions } from "./views/transactions.js";
+import { viewPrograms, viewTransactions } from "./views/transactions.js";
 import { viewTree } from "./views/tree.js";
 import { viewChange, viewNewProgram } from "./views/write.js";
 
@@ -38,6 +38,7 @@ const views: Readonly<Record<Route["kind"], (context: ViewContext, name: string)
   block: viewBlock,
   transactions: viewTransactions,
   transaction: viewTransaction,
+  programs: viewPrograms,
   program: viewProgram,
   owner: viewOwner,
   tree: viewTree,

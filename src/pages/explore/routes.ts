@@ -3,7 +3,18 @@
  */
 
 /** Views without parameters, whose name is the whole route. */
-const simpleViews = ["blocks", "transactions", "peers", "snapshots", "forks", "log", "keys", "new", "decode"] as const;
+const simpleViews = [
+  "blocks",
+  "transactions",
+  "programs",
+  "peers",
+  "snapshots",
+  "forks",
+  "log",
+  "keys",
+  "new",
+  "decode",
+] as const;
 /** Views of one item. The tree also has a view without one. */
 const itemViews = ["block", "transaction", "program", "owner", "tree", "nullifier", "change", "search"] as const;
 

@@ -4,7 +4,7 @@ import { byId, h, setText } from "../dom.js";
 import type { Http } from "../http.js";
 import { watchBlocks } from "../live.js";
 import { timeAgo, updateTimes } from "../parts.js";
-import { linkTo } from "../routes.js";
+import { linkTo, readRoute, type Route } from "../routes.js";
 import { setUpSearch } from "./suggestions.js";
 import { short } from "../format.js";
 
@@ -31,9 +31,18 @@ export function startShell(node: Http): void {
   setInterval(updateTimes, 1_000);
 }
 
-/** Marks the navigation link to the current page or view. */
+/** Views that list the items of other views. */
+const listOf: Readonly<Partial<Record<Route["kind"], Route>>> = {
+  block: { kind: "blocks" },
+  transaction: { kind: "transactions" },
+  tree: { kind: "tree" },
+};
+
+/** Marks the navigation link to the current page or view, or to the list that has the item of the view. */
 export function markCurrentLink(): void {
   const current = location.href.replace(/\?.*/, "").replace(/explore(#\/?)?$/, "explore#/");
+  const list = listOf[readRoute(location.hash)?.kind ?? "overview"];
+  const hrefOfList = list && `explore${linkTo(list)}`;
   const menu = byId("pages");
   // A link to another view of this page leaves the menu open. Browsers without popovers have no menu.
   if ("popover" in menu && menu.matches(":popover-open")) {
@@ -42,8 +51,8 @@ export function markCurrentLink(): void {
   for (const link of document.querySelectorAll<HTMLAnchorElement>(".shell nav a")) {
     const isCurrent = link.href === (link.hash === "" ? current.replace(/#.*/, "") : current);
     link.toggleAttribute("aria-current", false);
-    if (isCurrent) {
-      link.setAttribute("aria-current", "page");
+    if (isCurrent || link.getAttribute("href") === hrefOfList) {
+      link.setAttribute("aria-current", isCurrent ? "page" : "true");
     }
   }
 }

@@ -1,7 +1,8 @@
-/** The sign-in dialog, and the part of the header that shows the signed-in key. */
-import { button, byId, h } from "../dom.js";
-import { messageOf, ownerLink } from "../parts.js";
+/** The sign-in dialog, and its button in the header. */
+import { button, byId } from "../dom.js";
+import { messageOf } from "../parts.js";
 import type { Session } from "../session.js";
+import { showReader } from "./reader.js";
 
 /**
  * Sets up the dialog and the sign-in part of the header.
@@ -13,18 +14,6 @@ export function setUpSignIn(session: Session): () => void {
   const [key, file] = [byId("key") as HTMLTextAreaElement, byId("key-file") as HTMLInputElement];
 
   const open = (): void => dialog.showModal();
-  const showIdentity = (): void => {
-    const { publicKey } = session;
-    const signOut = button("Sign out", {}, () => {
-      session.signOut();
-      byId("who").querySelector("button")!.focus();
-    });
-    byId("who").replaceChildren(
-      ...(publicKey === undefined
-        ? [button("Sign in", {}, open)]
-        : [h("span", {}, "Signed in: ", ownerLink(publicKey)), " ", signOut]),
-    );
-  };
 
   byId("key-form").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -44,8 +33,7 @@ export function setUpSignIn(session: Session): () => void {
     (byId("key-form") as HTMLFormElement).reset();
     byId("key-trouble").textContent = "";
   });
-  session.onChange(showIdentity);
-  showIdentity();
+  showReader(session, () => button("Sign in", {}, open));
   return open;
 }
 

@@ -111,7 +111,12 @@ export async function viewOverview({ node, signal }: ViewContext): Promise<View>
       section("Latest blocks", blocks.element, more("blocks", "All blocks", control)),
       section("Latest transactions", transactions.element, more("transactions", "All transactions")),
     ),
-    section("Recently changed programs", programs.element, noPrograms),
+    section(
+      "Recently changed programs",
+      programs.element,
+      noPrograms,
+      more("programs", "Transactions that create programs"),
+    ),
   );
   show(first);
   let latestNumber = first.blocks[0]?.number ?? 0;
@@ -128,7 +133,11 @@ export async function viewOverview({ node, signal }: ViewContext): Promise<View>
 }
 
 /** Returns the link below a list to the view with all items. */
-function more(kind: "blocks" | "transactions", text: string, ...others: readonly HTMLElement[]): HTMLElement {
+function more(
+  kind: "blocks" | "transactions" | "programs",
+  text: string,
+  ...others: readonly HTMLElement[]
+): HTMLElement {
   return h("p", { class: "more" }, link({ kind }, text), ...others);
 }
 
@@ -152,7 +161,7 @@ function summaryOf(latest: Latest): string {
   const name = network === undefined ? "This network" : `The network ${escapeInvisible(truncate(network, 100))}`;
   const pace = mean === undefined ? "" : `, lately one every ${secondsOf(mean)}`;
   const state = health === undefined ? "" : ` Its status is ${health}.`;
-  return `${name} has ${grouped(number)} ${number === 1 ? "block" : "blocks"}${pace}. This node knows ${counted(peers, "peer")}.${state}`;
+  return `${name} has ${counted(number, "block")}${pace}. This node knows ${counted(peers, "peer")}.${state}`;
 }
 
 /** Returns the totals of the network. */
