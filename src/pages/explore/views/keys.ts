@@ -53,11 +53,6 @@ function storageContents(session: Session, keys: readonly StoredKey[]): HTMLElem
 function storedKey(session: Session, key: StoredKey): HTMLElement {
   const { publicKey } = key;
   const isUnlocked = session.signer?.publicKey === publicKey;
-  const unlock = passphraseForm({
-    label: "Unlock",
-    fields: [],
-    submit: async (passphrase) => session.signIn(await unlockKey(key, passphrase)),
-  });
   const remove = button("Delete", { "aria-label": `Delete ${short(publicKey)}` }, () => {
     remove.replaceWith(
       button("Delete permanently", {}, () => {
@@ -70,9 +65,18 @@ function storedKey(session: Session, key: StoredKey): HTMLElement {
     "li",
     {},
     h("p", {}, ownerLink(publicKey), " ", isUnlocked ? "is unlocked. " : "", remove),
-    isUnlocked ? undefined : unlock,
+    isUnlocked ? undefined : unlockForm(session, key),
   );
   return item;
+}
+
+/** Returns the form that signs in with a stored key. */
+export function unlockForm(session: Session, key: StoredKey): HTMLElement {
+  return passphraseForm({
+    label: "Unlock",
+    fields: [],
+    submit: async (passphrase) => session.signIn(await unlockKey(key, passphrase)),
+  });
 }
 
 function newKeyForm(session: Session): HTMLElement {

@@ -6,6 +6,7 @@ import { escapeInvisible } from "../format.js";
 import { bodyFacts, operationDetails } from "../operation-text.js";
 import { facts, hash, link, messageOf, note, ownerLink, section } from "../parts.js";
 import { linkTo } from "../routes.js";
+import type { Session } from "../session.js";
 import type { ViewContext, View } from "../view.js";
 import { createDraft, type Draft, submitDraft } from "../write/draft.js";
 import {
@@ -18,7 +19,8 @@ import {
   replaceForm,
   setFieldForm,
 } from "../write/forms.js";
-import { insecureText, isSecure } from "../write/key-store.js";
+import { insecureText, isSecure, listKeys } from "../write/key-store.js";
+import { unlockForm } from "./keys.js";
 
 /** Shows the form for a new program. */
 export function viewNewProgram(context: ViewContext): Promise<View> {
@@ -67,14 +69,38 @@ export async function viewChange(context: ViewContext, address: string): Promise
 }
 
 /** Returns the contents if there is a key to sign with, otherwise the way to one. */
-function withSigner({ node: { session } }: ViewContext, contents: () => Node[]): Node[] {
+function withSigner({ node: { session }, signIn }: ViewContext, contents: () => Node[]): Node[] {
   if (!isSecure()) {
     return [h("p", { class: "bad" }, insecureText)];
+  }
+  if (session.signer === undefined && session.publicKey !== undefined) {
+    return unlockParts(session, session.publicKey, signIn);
   }
   if (session.signer === undefined) {
     return [h("p", {}, "Writing needs a key: ", link({ kind: "keys" }, "create, import or unlock one"), ".")];
   }
   return contents();
+}
+
+/** Returns the way from a session for reading to one for writing, with the same key. */
+function unlockParts(session: Session, publicKey: string, signIn: () => void): Node[] {
+  const readingOnly = "You are signed in for reading only. To write, ";
+  const stored = listKeys().find((key) => key.publicKey === publicKey);
+  return stored === undefined
+    ? [
+        h(
+          "p",
+          {},
+          readingOnly,
+          "sign in again with ",
+          ownerLink(publicKey),
+          ", or ",
+          link({ kind: "keys" }, "use another key"),
+          ".",
+        ),
+        h("p", {}, button("Sign in with a key", {}, signIn)),
+      ]
+    : [h("p", {}, readingOnly, "unlock ", ownerLink(publicKey)), unlockForm(session, stored)];
 }
 
 /** Returns a form with its preview. */
