@@ -298,6 +298,7 @@ testBrowser.serial("works by keyboard, and its links can be shared", async (t) =
 testBrowser.serial("does not verify the path of another commitment than the requested one", async (t) => {
   const { page } = await open(t, "/tree");
   await heading(page, "Commitment tree").waitFor();
+  await page.getByText(/^\d of 1,048,576$/).waitFor();
   await page.route("**/zk/merkle/proof/**", async (route) => {
     await route.fulfill({
       response: await route.fetch({
@@ -354,9 +355,10 @@ testBrowser.serial(
 );
 
 testBrowser.serial("shows a message for missing items, unknown routes and a node that does not respond", async (t) => {
-  const { page } = await open(t, "/block/999999");
+  const { page } = await open(t, `/block/${element(1)}`);
   await heading(page, "Not found").waitFor();
   for (const [route, text] of [
+    ["/block/999999", "Block 999999"],
     ["/nowhere/1/2", "Nothing here"],
     ["/%ZZ", "Nothing here"],
     [`/transaction/${element(1)}`, /^Transaction /],

@@ -126,7 +126,7 @@ testBrowser.serial(
 );
 
 testBrowser.serial("a stored key is encrypted, and unlocked with its passphrase only", async (t) => {
-  const { page, errors, go } = await open(t, "#/keys");
+  const { page, errors, go, node } = await open(t, "#/keys");
   await go();
   const importing = page.getByRole("region", { name: "Import a key" });
   const seed = "5d".repeat(32);
@@ -148,6 +148,23 @@ testBrowser.serial("a stored key is encrypted, and unlocked with its passphrase 
   // After a reload the reader still reads as the key, and unlocks it again to write.
   await page.waitForFunction("localStorage.getItem('gatehouse.session') !== null");
   await page.reload();
+  await page.getByText("Signed in:").waitFor();
+  await page.evaluate('location.hash = "/new"');
+  await page.getByText("You are signed in for reading only. To write, unlock 0x").waitFor();
+  t.is(await page.getByText("Writing needs a key").count(), 0);
+  await inspect(t, page, "write-locked", ["phone dark", "desktop light"]);
+  await page.locator("main").getByLabel("Passphrase").fill(passphrase);
+  await page.locator("main").getByRole("button", { name: "Unlock" }).click();
+  await page.getByRole("button", { name: "Preview" }).waitFor();
+  // The browser may have a session of a key that it does not store.
+  await page.evaluate(`sessionStorage.setItem("keys", localStorage.getItem("gatehouse.keys"));
+    localStorage.removeItem("gatehouse.keys")`);
+  await page.reload();
+  await page.getByText("You are signed in for reading only. To write, sign in again with 0x").waitFor();
+  await page.getByRole("button", { name: "Sign in with a key" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+  await page.evaluate('localStorage.setItem("gatehouse.keys", sessionStorage.getItem("keys"))');
+  await page.goto(`${node.rpcUrl}/explore#/keys`);
   await page.getByText("Signed in:").waitFor();
   const item = page.getByRole("region", { name: "Stored keys" }).getByRole("listitem");
   await item.getByLabel("Passphrase").fill("wrong horse battery");
@@ -329,6 +346,19 @@ testBrowser.serial("a program appears once its block arrives, in a page that wai
   await client.waitFor((await client.submit(setField(storageAddress, "a", 1))).hash);
   await heading(page, "late").waitFor();
   t.pass();
+});
+
+testBrowser.serial("a block appears once it exists, in a page that waited for it", async (t) => {
+  const { page, go, node } = await open(t, "#/block/1");
+  await go();
+  await heading(page, "Block 1").waitFor();
+  await page.getByText("There is no block 1 yet: this page shows the block once it exists.").waitFor();
+  const client = createGatehouse(node.rpcUrl, { signer: keyFromSeed("5f".repeat(32)) });
+  t.teardown(() => client.close());
+  const { hash } = await client.submit(createProgram({ name: "first", data: jsonText("{}"), access: "public" }));
+  await client.waitFor(hash);
+  await page.getByText("This is the latest block.").waitFor();
+  t.is(await page.getByText("There is no block 1 yet").count(), 0);
 });
 
 testBrowser.serial("invalid values are rejected before a preview, with the expected form", async (t) => {

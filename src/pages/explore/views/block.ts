@@ -7,6 +7,7 @@ import { checkHeader, checkSignedHead, readHeader } from "../../../../client/src
 import { HeadStatementSchema } from "../../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { BlockResponse, HeadResponse } from "../responses.js";
 import { button, type Content, h } from "../dom.js";
+import { watchBlocks } from "../live.js";
 import {
   blockLink,
   facts,
@@ -34,10 +35,11 @@ export async function viewBlock(context: ViewContext, name: string): Promise<Vie
   const path = /^(0x)?[0-9a-f]{64}$/i.test(name)
     ? `chain/blocks/hash/${name}`
     : `chain/blocks/${encodeURIComponent(name)}`;
-  const [response, latest] = await Promise.all([
-    node.fetchJson<BlockResponse>(path, signal),
-    node.fetchJson<HeadResponse>("chain/head", signal),
-  ]);
+  const latest = await node.fetchJson<HeadResponse>("chain/head", signal);
+  if (/^\d+$/.test(name) && Number(name) > latest.number) {
+    return waitForBlock(context, Number(name));
+  }
+  const response = await node.fetchJson<BlockResponse>(path, signal);
   const { hash, header, transactionHashes, block } = response;
   const { number, timestamp } = header;
   const columns = ["hash", "index", "kind", "operation", "sender"] as const;
@@ -81,6 +83,22 @@ export async function viewBlock(context: ViewContext, name: string): Promise<Vie
       section("Transactions", transactions),
       section("Signature", ...blockVerifier(proofs, response, latest), trustForm(proofs, node)),
     ],
+  };
+}
+
+/** Loads the view again once the block exists. */
+function waitForBlock({ node, signal, reload }: ViewContext, wanted: number): View {
+  watchBlocks(node, signal, {
+    onBlock(number) {
+      if (number >= wanted) {
+        reload();
+      }
+    },
+    onError: () => undefined,
+  });
+  return {
+    title: `Block ${wanted}`,
+    contents: [h("p", {}, `There is no block ${wanted} yet: this page shows the block once it exists.`)],
   };
 }
 
