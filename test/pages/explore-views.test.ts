@@ -307,6 +307,17 @@ testBrowser.serial("compares two versions of a program field by field", async (t
   await inspect(t, page, "explore-differences", twoVariants);
 });
 
+testBrowser.serial("the history of a program has a filter by the kinds that its rows name", async (t) => {
+  const { page } = await open(t, `/program/${addresses.notes}`);
+  const kind = page.getByRole("region", { name: "History" }).getByLabel("Kind");
+  t.deepEqual(
+    (await kind.locator("option").allTextContents()).filter((text) => text.includes("_")),
+    [],
+  );
+  await kind.selectOption("Create program");
+  await page.getByText(/^1 row\. \d+ rows searched\./).waitFor();
+});
+
 testBrowser.serial("escapes hostile names, and shortens long texts and long lists of fields", async (t) => {
   const { page, errors } = await open(t, `/program/${addresses.odd}`);
   await heading(page, "\\u202egnp.exe").waitFor();

@@ -193,6 +193,9 @@ const bluePixels = `(() => {
 testBrowser.serial("shows that the history starts with the node, if the node has just started", async (t) => {
   const { page, errors } = await open(t, createHistory(Date.now(), 1));
   await page.getByText("The node counts each minute since it started: the first values come soon.").waitFor();
+  const rate = page.getByRole("figure").filter({ hasText: "Seconds between blocks" }).locator(".now");
+  t.is(await rate.textContent(), "–");
+  t.regex((await rate.getAttribute("title"))!, /the first values come soon/);
   // A single value has no line, but a point.
   await until(async () => Number(await page.evaluate(bluePixels)) > 5);
   t.deepEqual(errors, []);

@@ -28,6 +28,8 @@ const charts: readonly {
   { name: "online", label: "Peers online", format: whole },
 ];
 
+const noValuesYet = "The node counts each minute since it started: the first values come soon.";
+
 /** Returns the charts, which load new values each minute until the signal aborts. */
 export function activityCharts(node: Http, signal: AbortSignal): HTMLElement {
   let span: Span = spans[0];
@@ -48,12 +50,7 @@ export function activityCharts(node: Http, signal: AbortSignal): HTMLElement {
       return;
     }
     const { length } = history.atMs;
-    setText(
-      state,
-      length < 2
-        ? "The node counts each minute since it started: the first values come soon."
-        : "One point a minute, since the node started.",
-    );
+    setText(state, length < 2 ? noValuesYet : "One point a minute, since the node started.");
     charts.forEach(({ name }, i) => created[i]!.show(seriesOf(history!, name, span.spanMs, span.stepMs), span));
   }
   async function refresh(): Promise<void> {
@@ -105,7 +102,8 @@ function createChart(label: string, format: (value: number) => string, signal: A
   function showValue(index: number | null | undefined): void {
     const last = lastKnown();
     const isPast = index !== null && index !== undefined && index !== last && index < shown.times.length;
-    setText(now, isPast ? `${valueOf(index)} at ${clock(shown.times[index]!)}` : last < 0 ? "unknown" : valueOf(last));
+    setText(now, isPast ? `${valueOf(index)} at ${clock(shown.times[index]!)}` : last < 0 ? "–" : valueOf(last));
+    now.title = last < 0 ? noValuesYet : "";
   }
   function fillTable(): void {
     if (details.open) {

@@ -64,7 +64,7 @@ export function secondsOf(ms: number): string {
 
 /** Returns a count with its noun: `one block`, `2 blocks`. */
 export function counted(count: number, singular: string, plural = `${singular}s`): string {
-  return `${count} ${count === 1 ? singular : plural}`;
+  return `${grouped(count)} ${count === 1 ? singular : plural}`;
 }
 
 /** Returns at most `maxLength` characters of a text, with an ellipsis if characters are left out. */

@@ -14,14 +14,11 @@ export const statusClass = {
   failed: "bad",
 };
 
-/**
- * Plots with their functions: `now` formats the current value, `values` computes all values, `change` compares them.
- */
+/** Plots with their functions: `values` computes all values, `change` compares them. */
 const plots = [
   {
     name: "block",
     label: "Blocks a minute",
-    now: ({ block }) => (block === null ? "none yet" : `block ${block}`),
     values: blocksPerMinute,
     change: (points, span) => {
       const known = points.filter(({ block }) => block !== null);
@@ -34,7 +31,6 @@ const plots = [
   { name: "pending", label: "Pending transactions" },
   { name: "online", label: "Verified peers online" },
 ].map((plot) => ({
-  now: (point) => point[plot.name] ?? "unknown",
   values: (points) => points.map((point) => point[plot.name]),
   change: (points, span) =>
     changeLine(
@@ -44,10 +40,10 @@ const plots = [
   ...plot,
 }));
 
-/** Computes rates from block numbers. The first point has no rate. A minute in progress counts as a full minute. */
+/** Computes rates from block numbers. The first point has no rate. The minute in progress has that of the last two. */
 function blocksPerMinute(points) {
   return points.map(({ atMs, block }, i) => {
-    const before = points[i - 1];
+    const before = points[i > 1 && i === points.length - 1 ? i - 2 : i - 1];
     if (before === undefined || block === null || before.block === null) return null;
     const minutes = Math.max((atMs - before.atMs) / 60_000, 1);
     return Math.round((10 * (block - before.block)) / minutes) / 10;
@@ -98,13 +94,15 @@ export function showPlots(points, everyMs) {
   byId("range").textContent =
     `The last ${span}, one point a minute. The history starts with the node and has at most 24 h.`;
   for (const begin of document.querySelectorAll(".begin")) begin.textContent = `${span} ago`;
-  for (const { name, label, now, values, change } of plots) {
+  for (const { name, label, values, change } of plots) {
     const column = values(points);
     const max = Math.ceil(Math.max(1, ...column.filter((value) => value !== null)));
     const svg = byId(`plot-${name}`);
     svg.replaceChildren(...linesOf(column, positions, max));
     svg.parentElement.querySelector(".most").textContent = max;
-    byId(`now-${name}`).textContent = now(points.at(-1));
+    const now = byId(`now-${name}`);
+    now.textContent = column.at(-1) ?? "–";
+    now.title = column.at(-1) === null ? "The node has no value yet." : "";
     byId(`change-${name}`).textContent = change(points, span);
     svg.setAttribute("aria-label", `${label}, 0 to ${max}, in the last ${span}`);
   }

@@ -15,7 +15,7 @@ import { counted, escapeInvisible, truncate } from "../format.js";
 const kinds = [
   ...["create_program", "write_program", "set_field", "set_item", "append_item", "delete_field", "delete_item"],
   "update_access",
-];
+].map(describeChange);
 /** Maximum numbers of changes that a comparison reads, of versions in a list, and of shown differences. */
 const [maxChanges, maxChoices, maxDifferences] = [1_000, 200, 500];
 /** Values of the filters, for lists without a filter. */
@@ -52,7 +52,7 @@ export async function programHistory({ node, signal }: ViewContext, path: string
         column("Sender", "sender", ownerLink),
       ],
       filters: [
-        oneOf("kind", "Kind", kinds, ({ kind }) => kind),
+        oneOf("kind", "Kind", kinds, ({ kind }) => describeChange(kind)),
         containing("field", "Field contains", ({ fields }) => fields.join("\n")),
       ],
       empty: "No change is stored on this node.",

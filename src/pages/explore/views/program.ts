@@ -15,7 +15,7 @@ import { changeQuery, readQuery } from "../table/query.js";
 import { trustForm } from "../proof/trust-form.js";
 import { createVerifier } from "../proof/verify-button.js";
 import type { View, ViewContext } from "../view.js";
-import { counted, escapeInvisible, sizeOf, truncate } from "../format.js";
+import { counted, escapeInvisible, grouped, sizeOf, truncate } from "../format.js";
 
 const changeText = "Change this program";
 
@@ -152,7 +152,7 @@ function fieldList(proofs: Proofs, storageAddress: string, fields: readonly Part
     const remaining = matching.length - end;
     more.replaceChildren(
       ...(remaining > 0
-        ? [button(`Show ${Math.min(remaining, pageSize)} of ${remaining} more`, {}, () => add(matching, end))]
+        ? [button(`Show ${Math.min(remaining, pageSize)} of ${grouped(remaining)} more`, {}, () => add(matching, end))]
         : []),
     );
   };
@@ -161,7 +161,7 @@ function fieldList(proofs: Proofs, storageAddress: string, fields: readonly Part
     list.replaceChildren();
     list.hidden = matching.length === 0;
     add(matching, 0);
-    setText(status, text === "" ? "" : `${matching.length} of ${counted(fields.length, "field")}.`);
+    setText(status, text === "" ? "" : `${grouped(matching.length)} of ${counted(fields.length, "field")}.`);
   };
   const filter = h("input", { type: "search", spellcheck: "false" });
   filter.value = readQuery().get("fields.name") ?? "";

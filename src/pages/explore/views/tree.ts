@@ -9,7 +9,7 @@ import { linkTo } from "../routes.js";
 import { trustForm } from "../proof/trust-form.js";
 import { createVerifier } from "../proof/verify-button.js";
 import type { View, ViewContext } from "../view.js";
-import { short } from "../format.js";
+import { grouped, short } from "../format.js";
 
 export async function viewTree(context: ViewContext, commitment: string): Promise<View> {
   const { node, signal } = context;
@@ -24,7 +24,7 @@ export async function viewTree(context: ViewContext, commitment: string): Promis
     contents: [
       facts({
         Root: hash(rootHash),
-        Leaves: `${leafCount} of ${2 ** 20}`,
+        Leaves: `${grouped(leafCount)} of ${grouped(2 ** 20)}`,
         "Root from": blockNumber === 0 ? "the genesis" : h("span", {}, "block ", blockLink(blockNumber)),
       }),
       h("p", {}, button),
