@@ -56,7 +56,7 @@ testBrowser.serial("a view that the node did not send is loaded once the node re
   await go(page, "/block/2");
   await heading(page, "Not available").waitFor();
   await page.unrouteAll();
-  await go(page, "/block/99999");
+  await go(page, `/block/0x${"9".repeat(64)}`);
   await heading(page, "Not found").waitFor();
   await go(page, "/block/one");
   await heading(page, "Nothing here").waitFor();

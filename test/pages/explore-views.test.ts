@@ -301,7 +301,7 @@ testBrowser.serial("compares two versions of a program field by field", async (t
   await page.getByText("Computed in this page from 2 transactions.").waitFor();
   t.regex(page.url(), new RegExp(`to=${changes[1]}`));
   await rows.filter({ hasText: "Document" }).filter({ hasText: '"n": 1.50' }).waitFor();
-  await page.getByLabel("Kind").selectOption("set_field");
+  await page.getByLabel("Kind").selectOption("Set field");
   await rowsOf(page, "History").filter({ hasText: "Set field: title" }).first().waitFor();
   t.is(await rowsOf(page, "History").filter({ hasText: "Append" }).count(), 0);
   await inspect(t, page, "explore-differences", twoVariants);
@@ -340,10 +340,10 @@ testBrowser.serial("escapes hostile names, and shortens long texts and long list
   await heading(page, "wide").waitFor();
   const fields = page.getByRole("list", { name: "Fields" }).locator(":scope > li");
   t.is(await fields.count(), 100);
-  await page.getByRole("button", { name: "Show 100 of 9900 more" }).click();
+  await page.getByRole("button", { name: "Show 100 of 9,900 more" }).click();
   t.is(await fields.count(), 200);
   await page.getByLabel("Name contains").fill("field 9999");
-  await page.getByText("1 of 10000 fields.").waitFor();
+  await page.getByText("1 of 10,000 fields.").waitFor();
   await page.getByRole("button", { name: "Verify field 9999" }).click();
   await page.getByText("✓ Verified. The field is 9999.").waitFor();
   t.regex(page.url(), /fields\.name=field\+9999/);
