@@ -9,7 +9,7 @@ import {
 } from "../../gen/gatehouse/event/v1/event_pb.js";
 import type { StorageOperation } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import { makeImmutable } from "../base/caches/immutable.js";
-import { mapYielding } from "../base/async/yielding.js";
+import { mapYielding, requestWork } from "../base/async/yielding.js";
 import type { Literal } from "../rpc/service.js";
 
 /** Message of an event stream; subscribers share the same immutable object. */
@@ -88,7 +88,7 @@ export async function listEvents(
   const createMessage = (position: number, event: EventContent): EventMessage =>
     makeImmutable({ cursor: cursorText(number, position), blockNumber: number, event });
 
-  const bodies = await mapYielding(block.transactions, ({ body }) => decoder.decode(body));
+  const bodies = await mapYielding(block.transactions, ({ body }) => decoder.decode(body), requestWork);
   const lastCommitment = bodies.findLastIndex(({ operation }) => commitmentOf(operation) !== undefined);
   bodies.forEach((body, index) => {
     const transaction = transactionHashes[index]!;

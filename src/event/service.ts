@@ -5,7 +5,7 @@
 import { EventKind, type EventService, TransactionOutcome } from "../../gen/gatehouse/event/v1/event_pb.js";
 import type { HeadStatement, SignedHead } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { createFairTurns } from "../base/async/fair-scheduler.js";
-import { eachYielding } from "../base/async/yielding.js";
+import { eachYielding, requestWork } from "../base/async/yielding.js";
 import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 import { cursorText, type EventMessage, type EventSubject, positionOfBlock } from "./block-events.js";
@@ -183,7 +183,7 @@ function createNotifier() {
 
   /** Wakes all subscribers that wait. Each of them then has work to do, so this yields to the event loop. */
   async function notify(): Promise<void> {
-    for await (const wake of eachYielding([...waits])) {
+    for await (const wake of eachYielding([...waits], requestWork)) {
       wake();
     }
   }

@@ -1,6 +1,8 @@
 /** Batching of reads into queries. */
 import test from "ava";
 import { setImmediate as nextTick } from "node:timers/promises";
+import { countAccept } from "../../src/base/async/turns.js";
+import { yieldToEventLoop } from "../../src/base/async/yielding.js";
 import { batch } from "../../src/db/rows/batch.js";
 import { until } from "../helpers/nodes/until.js";
 
@@ -38,6 +40,18 @@ test("keys of one tick are sent as one query, and so are keys that arrive while 
   await until(() => queries.length === 3);
   end();
   t.is(await again, "found 6");
+});
+
+test("keys wait for the next tick, whatever long work waits for its turn", async (t) => {
+  const find = batch<string, string>((keys) => Promise.resolve(keys));
+  const longWork = Array.from({ length: 20 }, () => yieldToEventLoop());
+  countAccept();
+  let found: string | undefined;
+  void find("a").then((value) => (found = value));
+  await nextTick();
+  await nextTick();
+  t.is(found, "a");
+  await Promise.all(longWork);
 });
 
 test("a query has at most the maximum number of keys, and its failure rejects only its own keys", async (t) => {

@@ -3,11 +3,13 @@
 import { Flow } from "./fair-scheduler.js";
 import { batchTurns } from "./turns.js";
 
-const longWork = new Flow();
+/** Long work of requests. It takes turns with that of the node itself, such as for blocks, which no client can delay. */
+export const requestWork = new Flow();
+const nodeWork = new Flow();
 
 /** Waits for the turn of long work in a later tick, after pending I/O callbacks. */
-export function yieldToEventLoop(): Promise<void> {
-  return batchTurns.turn(longWork);
+export function yieldToEventLoop(work = nodeWork): Promise<void> {
+  return batchTurns.turn(work);
 }
 
 /** Runs a generator to its end without yielding to the event loop and returns its result. */
@@ -35,11 +37,11 @@ export async function runYielding<T>(work: Iterator<void, T>): Promise<T> {
 const maxTickMs = 3;
 
 /** Yields the items of a list. Yields to the event loop after each batch of 3 ms. */
-export async function* eachYielding<T>(items: Iterable<T>): AsyncGenerator<T, void> {
+export async function* eachYielding<T>(items: Iterable<T>, work = nodeWork): AsyncGenerator<T, void> {
   let sinceMs = performance.now();
   for (const item of items) {
     if (performance.now() - sinceMs > maxTickMs) {
-      await yieldToEventLoop();
+      await yieldToEventLoop(work);
       sinceMs = performance.now();
     }
     yield item;
@@ -47,9 +49,13 @@ export async function* eachYielding<T>(items: Iterable<T>): AsyncGenerator<T, vo
 }
 
 /** Maps a list, one item at a time. Yields to the event loop after each batch of 3 ms. */
-export async function mapYielding<T, R>(items: readonly T[], map: (item: T) => R | Promise<R>): Promise<R[]> {
+export async function mapYielding<T, R>(
+  items: readonly T[],
+  map: (item: T) => R | Promise<R>,
+  work = nodeWork,
+): Promise<R[]> {
   const results: R[] = [];
-  for await (const item of eachYielding(items)) {
+  for await (const item of eachYielding(items, work)) {
     results.push(await map(item));
   }
   return results;

@@ -6,7 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import { LRUCache } from "lru-cache";
 import { type Block, type Transaction, TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../../base/crypto/hash.js";
-import { mapYielding } from "../../base/async/yielding.js";
+import { mapYielding, requestWork } from "../../base/async/yielding.js";
 import type { StoredBlock } from "./store-types.js";
 
 /** Rules on read access to transactions. */
@@ -94,7 +94,7 @@ export function createBlockRedactor(access: ReadAccess, maxCacheBytes: number): 
       access.permitsPending(body, identity) ? { content: body, isPublic: false } : await redactBody(body, identity),
 
     async bodies(bodies, identity) {
-      const subjects = await mapYielding(bodies, (body) => access.subjectOf(body));
+      const subjects = await mapYielding(bodies, (body) => access.subjectOf(body), requestWork);
       const isReadable = await areReadable(subjects, identity);
       return bodies.map((body, i) => (isReadable[i]! ? body : undefined));
     },
@@ -117,7 +117,8 @@ function cacheSubjects(access: ReadAccess, maxCacheBytes: number) {
     sizeCalculation: (subjects) => blockBytes + subjectBytes * subjects.length,
   });
   return async ({ hash, block }: StoredBlock): Promise<readonly (string | undefined)[]> => {
-    const subjects = cache.get(hash) ?? (await mapYielding(block.transactions, ({ body }) => access.subjectOf(body)));
+    const subjects =
+      cache.get(hash) ?? (await mapYielding(block.transactions, ({ body }) => access.subjectOf(body), requestWork));
     cache.set(hash, subjects);
     return subjects;
   };

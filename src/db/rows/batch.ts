@@ -3,7 +3,7 @@
  * query. They share the fixed cost of a query, most of which is waking a thread.
  */
 
-import { yieldToEventLoop } from "../../base/async/yielding.js";
+import { setImmediate as nextTick } from "node:timers/promises";
 import type { QueryQueue, Queries } from "../queries/database.js";
 import type { ListTable } from "../queries/dialects.js";
 
@@ -29,7 +29,7 @@ export function batch<Key, Found>(
 
   async function sendAll(): Promise<void> {
     isRunning = true;
-    await yieldToEventLoop();
+    await nextTick();
     while (waiting.length > 0) {
       const sent = waiting.slice(0, maxKeys);
       waiting = waiting.slice(maxKeys);
@@ -40,7 +40,7 @@ export function batch<Key, Found>(
         sent.forEach(({ reject }) => reject(error));
       }
       if (waiting.length < maxKeys) {
-        await yieldToEventLoop();
+        await nextTick();
       }
     }
     isRunning = false;

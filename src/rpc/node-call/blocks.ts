@@ -3,7 +3,7 @@ import { latestBlock } from "../../base/latest-block.js";
 import { type Json, toPlainJson } from "../../base/text/parse-json.js";
 import { maxListBytes } from "../../base/limits/response-limits.js";
 import { createSerialQueue } from "../../base/async/serial-queue.js";
-import { yieldToEventLoop } from "../../base/async/yielding.js";
+import { requestWork, yieldToEventLoop } from "../../base/async/yielding.js";
 import { RpcError } from "../errors.js";
 import { invalidValue } from "../parameters.js";
 import type { CallByName } from "../json-rpc/json-rpc.js";
@@ -109,7 +109,7 @@ async function readUpToLimit(call: CallByName, numbers: readonly number[]): Prom
     if (bytes >= maxListBytes) {
       break;
     }
-    await yieldToEventLoop();
+    await yieldToEventLoop(requestWork);
   }
   return blocks;
 }

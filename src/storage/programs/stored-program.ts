@@ -3,7 +3,7 @@
  * row shows as missing bytes or items.
  */
 import { CorruptionError } from "../../base/errors/corruption.js";
-import { yieldToEventLoop } from "../../base/async/yielding.js";
+import { requestWork, yieldToEventLoop } from "../../base/async/yielding.js";
 import {
   type ChunkColumns,
   type FieldColumns,
@@ -197,7 +197,7 @@ export async function joinRows(address: string, { fields, chunks, tail }: RowsIn
   let [count, nextChunk] = [0, 0];
   for (const field of fields) {
     if (++count % portionRows === 0) {
-      await yieldToEventLoop();
+      await yieldToEventLoop(requestWork);
     }
     const from = nextChunk;
     while (chunks[nextChunk]?.field === field.position) {
