@@ -8,7 +8,7 @@
 import { existsSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { writeNewFile } from "../base/files/private-files.js";
+import { privateFileMode, publicFileMode, writeNewFile } from "../base/files/private-files.js";
 
 const fileNames = {
   genesis: "genesis.json",
@@ -18,6 +18,9 @@ const fileNames = {
 } as const;
 
 type DataDirFile = keyof typeof fileNames;
+
+/** Files without secrets. Another user, such as that of a container, may run the node with a copy or a mount of them. */
+const publicFiles: ReadonlySet<DataDirFile> = new Set(["genesis", "peers"]);
 
 export function pathInDataDir(dataDir: string, file: DataDirFile): string {
   return join(dataDir, fileNames[file]);
@@ -39,11 +42,12 @@ export function findFile(
 }
 
 /**
- * Writes a file of the data directory. Throws the system error; EEXIST if the file exists, since no file is overwritten.
+ * Writes a file of the data directory. All users can read the genesis and the peers. Throws the system error; EEXIST if
+ * the file exists, since no file is overwritten.
  */
 export async function writeDataDirFile(dataDir: string, file: DataDirFile, text: string): Promise<string> {
   const path = pathInDataDir(dataDir, file);
-  await writeNewFile(path, text);
+  await writeNewFile(path, text, publicFiles.has(file) ? publicFileMode : privateFileMode);
   return path;
 }
 

@@ -25,7 +25,7 @@ export async function readGenesisFile(
     }
     bytes = await readFile(path);
   } catch (error) {
-    throw new InputError(`The genesis file ${path} cannot be read: ${(error as Error).message}.`);
+    throw cannotRead(`The genesis file ${path}`, error);
   }
   const text = decodeUtf8(bytes);
   if (text === undefined || text.includes("\0")) {
@@ -72,9 +72,16 @@ function parseInput(subject: string, text: string | undefined): unknown {
   }
 }
 
+/** Returns the error for a file that cannot be read, with advice if its mode is the cause. */
+function cannotRead(subject: string, error: unknown): InputError {
+  const isDenied = (error as NodeJS.ErrnoException).code === "EACCES";
+  const remedy = isDenied ? "; make it readable by the user of the node, such as with chmod 644" : "";
+  return new InputError(`${subject} cannot be read: ${errorMessage(error)}${remedy}.`);
+}
+
 async function readListFile<T>(path: string, name: string, item: z.ZodType<T>, format: string): Promise<T[]> {
   const bytes = await readFile(path).catch((error: unknown) => {
-    throw new InputError(`The ${name} ${path} cannot be read: ${errorMessage(error)}.`);
+    throw cannotRead(`The ${name} ${path}`, error);
   });
   const { error, data } = z.array(item).safeParse(parseInput(`The ${name} ${path}`, decodeUtf8(bytes)));
   if (data === undefined) {

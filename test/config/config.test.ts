@@ -1,7 +1,8 @@
 /** The configuration: allowed values, sources, and error messages. */
 import { Ajv } from "ajv";
 import test from "ava";
-import { readFile, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parse as parseYaml } from "yaml";
 import { type Config, type ConfigSources, loadConfig, readSettings, type Settings } from "../../src/config/config.js";
@@ -256,4 +257,17 @@ test("errors in a configuration file name its path", async (t) => {
   t.throws(() => load({ flags: { config: "/nowhere.yaml" } }), {
     message: /^--config \/nowhere.yaml cannot be read: ENOENT/,
   });
+});
+
+test("the error of a file that another user owns has advice", async (t) => {
+  const file = join(await temporaryDirectory(t), "genesis.json");
+  await writeFile(file, "[]");
+  await chmod(file, 0);
+  const script = `
+    import { readGenesisFile, readPeersFile } from ${JSON.stringify(new URL("../../src/config/input-files.js", import.meta.url))};
+    if (process.getuid() === 0) process.setuid(65534);
+    for (const read of [readGenesisFile, readPeersFile]) await read(process.argv[1]).catch((error) => console.log(error.message));`;
+  const output = execFileSync(process.execPath, ["--input-type=module", "--eval", script, file], { encoding: "utf8" });
+  const denied = `${file} cannot be read: EACCES: .*; make it readable by the user of the node, such as with chmod 644\\.\n`;
+  t.regex(output, new RegExp(`^The genesis file ${denied}The peers file ${denied}$`));
 });

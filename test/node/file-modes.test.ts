@@ -108,7 +108,7 @@ testUnless(asRoot)("rejects a data directory of another user that others can rea
   });
 });
 
-test("only the user may open the files that commands write", async (t) => {
+test("only the user may open the files that commands write, except for the genesis", async (t) => {
   const home = await temporaryDirectory(t);
   const network = await startCli(
     t,
@@ -148,7 +148,7 @@ test("only the user may open the files that commands write", async (t) => {
   t.is(await modeOf(join(home, "blocks.bin")), 0o600);
   const modes = await modesIn(join(home, "net"));
   t.is(await modeOf(join(home, "net")), 0o700);
-  t.is(modes["genesis.json"], "600");
+  t.is(modes["genesis.json"], "644");
   t.is(modes["node-1"], "700");
-  t.deepEqual([...new Set(Object.values(modes))].sort(), ["600", "700"]);
+  t.deepEqual([...new Set(Object.values(modes))].sort(), ["600", "644", "700"]);
 });

@@ -1,4 +1,7 @@
-/** Files and directories that only their owner can open, regardless of the umask and of previous modes. */
+/**
+ * Files and directories that only their owner can open, and files that all users can read. Modes do not depend on the
+ * umask, or on previous modes.
+ */
 import { randomBytes } from "node:crypto";
 import { chmod, link, mkdir, open, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -6,6 +9,8 @@ import { isMainThread } from "node:worker_threads";
 
 /** Mode of a file that only its owner can read and write. */
 export const privateFileMode = 0o600;
+/** Mode of a file that all users can read, and only its owner can write. */
+export const publicFileMode = 0o644;
 const privateDirectoryMode = 0o700;
 const otherUsersMask = 0o077;
 /** Mode bit of directories that every user can write to, such as /tmp. */
@@ -47,16 +52,17 @@ export async function ensurePrivateDirectory(path: string): Promise<boolean> {
  * Writes a new file atomically, and creates its directory if needed. Writes a temporary file first and links it, so that no
  * process reads an incomplete file.
  *
+ * @param mode mode of the file. Default: only its owner can read and write it.
  * @throws the system error; EEXIST if the file exists, because no file is overwritten.
  */
-export async function writeNewFile(path: string, content: string | Uint8Array): Promise<void> {
+export async function writeNewFile(path: string, content: string | Uint8Array, mode = privateFileMode): Promise<void> {
   const directory = dirname(path);
   await createPrivateDirectory(directory);
   const temporaryPath = join(directory, `.${randomBytes(8).toString("hex")}.draft`);
   try {
-    const file = await open(temporaryPath, "wx", privateFileMode);
+    const file = await open(temporaryPath, "wx", mode);
     try {
-      await file.chmod(privateFileMode);
+      await file.chmod(mode);
       await file.writeFile(content);
       await file.sync();
     } finally {
