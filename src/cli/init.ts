@@ -7,6 +7,7 @@ import { loadOrCreateNodeKey } from "../base/crypto/node-key.js";
 import { optionsByKey } from "../config/options.js";
 import { forgetNewNetwork, pathInDataDir, writeDataDirFile } from "../config/data-dir-files.js";
 import { ExitError } from "./usage/errors.js";
+import { addDataDirFlag } from "./usage/flags.js";
 import { printResult } from "./terminal/output.js";
 
 interface Flags {
@@ -17,8 +18,7 @@ interface Flags {
 }
 
 export function addInit(command: Command): void {
-  command
-    .option("--data-dir <DIR>", "Data directory of the node.", optionsByKey.dataDir.fallback)
+  addDataDirFlag(command, "Data directory of the node.")
     .option("--name <NAME>", "Display name of the network.", "gatehouse")
     .addOption(
       new Option("--followers <WHO>", "Nodes that may follow the chain and read its private programs.")

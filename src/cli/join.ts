@@ -8,11 +8,10 @@ import { hex32, sha256 } from "../base/crypto/hash.js";
 import { InputError } from "../base/errors/start-error.js";
 import { loadOrCreateNodeKey } from "../base/crypto/node-key.js";
 import { parseGenesis } from "../chain/blocks/genesis.js";
-import { optionsByKey } from "../config/options.js";
 import { pathInDataDir, writeDataDirFile } from "../config/data-dir-files.js";
 import { requestOk } from "./calls/request-node.js";
 import { ExitError } from "./usage/errors.js";
-import { addTrustFlags } from "./usage/flags.js";
+import { addDataDirFlag, addTrustFlags, checkUrl } from "./usage/flags.js";
 import { printResult } from "./terminal/output.js";
 
 interface Flags {
@@ -31,8 +30,7 @@ interface Network {
 }
 
 export function addJoin(command: Command): void {
-  addTrustFlags(command.argument("<URL>"))
-    .option("--data-dir <DIR>", "Data directory of the joining node.", optionsByKey.dataDir.fallback)
+  addDataDirFlag(addTrustFlags(command.argument("<URL>")), "Data directory of the joining node.")
     .option("--genesis-hash <HASH>", "Join only the network with this genesis hash, without confirmation.")
     .option("--peer <URL>", "Address at which nodes reach that node. Default: the internal port that it reports.")
     .option("--yes", "Trust the node's genesis, without confirmation.")
@@ -52,6 +50,7 @@ Examples:
   gatehouse join http://10.0.0.1:53550 --genesis-hash 0x… --json`,
     )
     .action(async (url: string, flags: Flags) => {
+      checkUrl("The address of the node", url);
       if (flags.genesisHash !== undefined && !hex32.test(flags.genesisHash)) {
         throw new InputError("--genesis-hash must be 0x and 64 lower-case hex digits.");
       }

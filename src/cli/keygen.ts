@@ -2,13 +2,12 @@
 import type { Command } from "commander";
 import { resolve } from "node:path";
 import { createNodeKey, nodeKeyPath } from "../base/crypto/node-key.js";
-import { optionsByKey } from "../config/options.js";
 import { ExitError } from "./usage/errors.js";
+import { addDataDirFlag } from "./usage/flags.js";
 import { printResult } from "./terminal/output.js";
 
 export function addKeygen(command: Command): void {
-  command
-    .option("--data-dir <DIR>", "Data directory of the node that will use the key.", optionsByKey.dataDir.fallback)
+  addDataDirFlag(command, "Data directory of the node that will use the key.")
     .option("--out <FILE>", "Write the key to this file instead.")
     .option("--json", "Print JSON.")
     .addHelpText(

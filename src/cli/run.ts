@@ -3,7 +3,7 @@ import { CommanderError } from "commander";
 import { operatorErrorFor } from "../base/errors/database-error-kind.js";
 import { InputError } from "../base/errors/start-error.js";
 import { optionsByKey } from "../config/options.js";
-import { readEnvironment, rejectUnknownVariables } from "../config/variables.js";
+import { readEnvironment, rejectUnknownVariables, deleteEmptyVariables } from "../config/variables.js";
 import { trustAuthorities } from "./calls/authorities.js";
 import { longRunning } from "./commands.js";
 import { createProgram } from "./program.js";
@@ -16,9 +16,10 @@ import { commandVariables, type TrustFlags } from "./usage/flags.js";
  * @returns Exit code. `start` and `devnet` run until a signal and end the process themselves.
  */
 export async function run(args: readonly string[]): Promise<number> {
+  // The program itself has no options with a value, so the first argument other than an option is a command.
+  const [first, second] = args.filter((arg) => !arg.startsWith("-"));
+  deleteEmptyVariables();
   try {
-    // The program itself has no options with a value, so the first argument other than an option is a command.
-    const [first, second] = args.filter((arg) => !arg.startsWith("-"));
     const requested = first === "help" ? second : first;
     const isHelp = args.some((arg) => arg === "--help" || arg === "-h");
     if (longRunning[first ?? ""] === "server" && !isHelp) {
@@ -41,7 +42,8 @@ export async function run(args: readonly string[]): Promise<number> {
     }
     const { message, errorCode, exitCode } = toExitError(error);
     if (message !== "") {
-      const isJson = isJsonRequested(args) || readEnvironment()[optionsByKey.json.env] === "true";
+      const isJson =
+        isJsonRequested(args) || (first === "start" && readEnvironment()[optionsByKey.json.env] === "true");
       const text = isJson ? JSON.stringify({ error: message, errorCode, exitCode }) : `gatehouse: ${message}`;
       process.stderr.write(`${text}\n`);
     }

@@ -57,7 +57,7 @@ export const optionsByKey = declareOptions({
     name: "genesis",
     type: path("FILE"),
     description:
-      "Genesis file (JSON). Required at the first start; must not change afterwards. Default: genesis.json in the data directory.",
+      "Genesis file (JSON). A node that starts without one belongs to no network, and is dormant. Must not change once it is stored. Default: genesis.json in the data directory.",
   },
   peersFile: {
     name: "peers",

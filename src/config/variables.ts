@@ -5,6 +5,15 @@ import { configFile, options } from "./options.js";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** Deletes empty variables of options and commands, which count as not set. The parser of flags would use them as values. */
+export function deleteEmptyVariables(): void {
+  for (const [name, value] of Object.entries(process.env)) {
+    if (name.startsWith(variablePrefix) && value === "") {
+      Reflect.deleteProperty(process.env, name);
+    }
+  }
+}
+
 /** Returns the environment of the process, without service links. */
 export function readEnvironment(): Environment {
   return withoutServiceLinks(process.env);

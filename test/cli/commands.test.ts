@@ -129,6 +129,14 @@ test("a process ends with the exit code of its command, and prints its output", 
   t.regex(invalid.stderr, /^gatehouse: /);
 });
 
+test("without --node, a command calls the node of this machine at the port in GATEHOUSE_RPC_PORT", async (t) => {
+  const { port } = await startMember(t);
+  const env = { GATEHOUSE_RPC_PORT: String(port), GATEHOUSE_HOST: "127.0.0.1" };
+  t.like(await runCli(["health"], { env }), { code: 0, stderr: "" });
+  const overTls = await runCli(["peers"], { env: { ...env, GATEHOUSE_TLS_CERT: "cert.pem" } });
+  t.regex(overTls.stderr, new RegExp(`No node responds at https://127.0.0.1:${port}: it answers without TLS`));
+});
+
 test("a command ends with code 0 if the reader of its output closes the pipe", async (t) => {
   const child = spawn(process.execPath, [cliPath, "--help"], {
     env: cleanEnvironment(),

@@ -24,6 +24,10 @@ const isReady = async ({ port }: RunningCli): Promise<boolean> => (await ask(por
 const blockOf = async ({ port }: RunningCli): Promise<number> =>
   (await askJson<{ number: number }>(port, "/chain/head")).number;
 
+async function modesOf(dir: string, ...files: string[]): Promise<number[]> {
+  return await Promise.all(files.map(async (file) => (await stat(join(dir, file))).mode & 0o777));
+}
+
 /** Makes block 1 of a new network, once its node is ready. */
 async function makeBlock(node: RunningCli, dir: string): Promise<void> {
   await until(() => isReady(node));
@@ -41,9 +45,7 @@ test("the first node of a new network is ready and produces blocks, also after a
   t.deepEqual(followers, []);
   const shown = `^network +${sha256(text)}\nauthority +${authorities![0]}\nfollowers +listed: .* --identity KEY\n`;
   t.regex(created, new RegExp(shown));
-  for (const file of ["identity.key", "genesis.json", "new-network"]) {
-    t.is((await stat(join(dir, file))).mode & 0o077, 0, file);
-  }
+  t.deepEqual(await modesOf(dir, "identity.key", "genesis.json", "new-network"), [0o600, 0o644, 0o600]);
 
   const first = await start(t, dir);
   await until(() => isReady(first));
@@ -82,6 +84,22 @@ test("init and join reject a directory that has a network, and init succeeds aft
   t.is((await readFile(join(dir, "new-network"), "utf8")).trim(), genesisHash);
 });
 
+test("commands that create a data directory use GATEHOUSE_DATA_DIR, unless it is empty", async (t) => {
+  const cwd = await temporaryDirectory(t);
+  const node = await startMember(t);
+  const run = (dir: string, ...args: string[]) => cliOutput(args, { cwd, env: { GATEHOUSE_DATA_DIR: dir } });
+  await run("one", "init");
+  await run("two", "keygen");
+  await run("three", "join", node.rpcUrl, "--yes");
+  await run(node.dir, "backup", "saved");
+  await run("four", "restore", "saved");
+  for (const dir of ["one", "two", "three", "four"]) {
+    t.true(existsSync(join(cwd, dir, "identity.key")), dir);
+  }
+  await run("", "keygen");
+  t.true(existsSync(join(cwd, "data", "identity.key")));
+});
+
 test("join accepts only the network with the expected genesis hash", async (t) => {
   const node = await startMember(t, { "allow-private-peers": true });
   await storeProgram(t, node, "notes", "{}");
@@ -101,6 +119,7 @@ test("join accepts only the network with the expected genesis hash", async (t) =
 
   t.like(JSON.parse(await cliOutput([...command, "--genesis-hash", genesisHash, "--json"])), { genesisHash });
   t.is(sha256(await readFile(join(dir, "genesis.json"), "utf8")), genesisHash);
+  t.deepEqual(await modesOf(dir, "identity.key", "genesis.json", "peers.json"), [0o600, 0o644, 0o644]);
   const follower = await start(t, dir, ...local);
   await until(() => isReady(follower));
   await until(async () => (await blockOf(follower)) === 1);

@@ -2,12 +2,11 @@
 import type { Command } from "commander";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { optionsByKey } from "../../config/options.js";
 import type { Restored } from "../../node/data/restore.js";
 import { listPeers, requestOk } from "../calls/request-node.js";
 import { describeWarnings, printResult } from "../terminal/output.js";
 import { startProgress } from "../terminal/progress.js";
-import { addTrustFlags } from "../usage/flags.js";
+import { addDataDirFlag, addTrustFlags } from "../usage/flags.js";
 import { warningsOf } from "./backup.js";
 import { runVerification } from "./verify-data.js";
 
@@ -26,8 +25,7 @@ interface Flags {
 }
 
 export function addRestore(command: Command): void {
-  addTrustFlags(command.argument("<BACKUP>"))
-    .option("--data-dir <DIR>", "New data directory; must be empty or not exist.", optionsByKey.dataDir.fallback)
+  addDataDirFlag(addTrustFlags(command.argument("<BACKUP>")), "New data directory; must be empty or not exist.")
     .option("--json", "Print JSON.")
     .addHelpText(
       "after",

@@ -2,7 +2,9 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { InputError } from "../../base/errors/start-error.js";
 import { readInteger } from "../../base/text/integers.js";
+import { localUrl } from "../../config/local-url.js";
 import { optionsByKey } from "../../config/options.js";
+import { readEnvironment } from "../../config/variables.js";
 
 /** Environment variables of commands, in addition to those of the node's options. */
 export const variables = {
@@ -16,7 +18,20 @@ export const variables = {
 /** Names of these variables, which the check for misspelled options must ignore. */
 export const commandVariables = Object.values(variables);
 
-export const defaultNode = `http://127.0.0.1:${optionsByKey.rpcPort.fallback}`;
+/** URL of a node, for messages. */
+export const exampleUrl = `http://127.0.0.1:${optionsByKey.rpcPort.fallback}`;
+
+/** Returns the address of a node on this machine that runs with the options in the environment. */
+function defaultNode(): string {
+  const env = readEnvironment();
+  const valueOf = ({ env: name }: { readonly env: string }): string | undefined => env[name];
+  const { host, rpcPort, tlsCertFile } = optionsByKey;
+  return localUrl({
+    host: valueOf(host) ?? host.fallback,
+    rpcPort: valueOf(rpcPort) ?? rpcPort.fallback,
+    tlsCertFile: valueOf(tlsCertFile),
+  });
+}
 
 /** Flag of each command that calls a node over TLS. It takes effect before the command runs. */
 export interface TrustFlags {
@@ -35,7 +50,9 @@ export interface NodeFlags extends TrustFlags {
 }
 
 export function addNodeFlags(command: Command): Command {
-  command.addOption(command.createOption("--node <URL>", "URL of the node.").env(variables.node).default(defaultNode));
+  command.addOption(
+    command.createOption("--node <URL>", "URL of the node.").env(variables.node).default(defaultNode()),
+  );
   return addTrustFlags(command).option("--json", "Print the node's JSON response.");
 }
 
@@ -46,12 +63,17 @@ export interface ControlFlags {
   readonly json?: boolean;
 }
 
-export function addControlFlags(command: Command): Command {
+/** Adds the flag of a command that reads or creates the data directory of a node. */
+export function addDataDirFlag(command: Command, description: string): Command {
   const { env, fallback } = optionsByKey.dataDir;
+  return command.addOption(command.createOption("--data-dir <DIR>", description).env(env).default(fallback));
+}
+
+export function addControlFlags(command: Command): Command {
   const control = "Address of the control service: a socket path, or host:port. Default: from --data-dir.";
-  return command
-    .addOption(command.createOption("--data-dir <DIR>", "Data directory of the node.").env(env).default(fallback))
-    .addOption(command.createOption("--control <ADDRESS>", control).env(variables.control));
+  return addDataDirFlag(command, "Data directory of the node.").addOption(
+    command.createOption("--control <ADDRESS>", control).env(variables.control),
+  );
 }
 
 export interface NetworkFlags {
@@ -98,7 +120,10 @@ export interface VerifyFlags {
 
 export function addVerifyFlags(command: Command): Command {
   return command
-    .option("--verify <GENESIS>", "Accept only proved responses, on the network with this genesis hash.")
+    .option(
+      "--genesis-hash, --verify <GENESIS>",
+      "Accept only proved responses, on the network with this genesis hash.",
+    )
     .option(
       "--max-age <SECONDS>",
       "Reject proofs whose latest authority timestamp is older than this. Default: 120.",
@@ -138,7 +163,7 @@ export const parseInteger = numberBetween(0, 999_999_999);
 /** Returns the URL of a node unchanged. Throws InputError if it is malformed. */
 export function checkUrl(name: string, url: string): string {
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new InputError(`${name} must be a URL such as ${defaultNode}, not "${url}".`);
+    throw new InputError(`${name} must be a URL such as ${exampleUrl}, not "${url}".`);
   }
   return url;
 }

@@ -5,6 +5,7 @@ import { createEdge, type Edge } from "../../edge/edge.js";
 import type { SubsystemName } from "../../health/subsystems.js";
 import type { Metrics } from "../../metrics/metrics.js";
 import { createMetricsPage } from "../../metrics/page.js";
+import { localUrl } from "../../config/local-url.js";
 import { parseConnectionString } from "../../peers/address-book/endpoint.js";
 import { createExplorerPages, createStatusPages } from "../../rpc/http/html-pages.js";
 import { handleNodeCall } from "../../rpc/node-call/node-call.js";
@@ -97,7 +98,7 @@ export async function openRpcPort(
   };
   const listener = drainedOnce(workers ?? ownServer());
   const rpcPort = await openPort(core, "rpc", listener, config.rpcPort, "--rpc-port");
-  addresses.rpcUrl = `${config.tlsCertFile === undefined ? "http" : "https"}://${reachableHost(config.host)}:${rpcPort}`;
+  addresses.rpcUrl = localUrl({ ...config, rpcPort });
   addresses.connectionString = parseConnectionString(config.publicUrl ?? addresses.rpcUrl);
   return {
     rpcPort,
@@ -197,12 +198,4 @@ export function drainOnStop(
   listener: RpcListener,
 ): void {
   onShutdown(name, () => listener.drain(lifecycle.drainLeftMs()));
-}
-
-/** Returns the host, in the form of a URL, under which this machine reaches a listener. */
-function reachableHost(host: string): string {
-  if (host === "::" || host === "0.0.0.0" || host === "") {
-    return "127.0.0.1";
-  }
-  return host.includes(":") ? `[${host}]` : host;
 }
