@@ -156,7 +156,8 @@ export async function bootNode(
   };
 
   const consensus = createConsensusService(chain, heads);
-  const controlPort = await run("control", () => openControl(core, network, consensus, chainServices.operator));
+  const operatorServices = { consensus, chain: chainServices.operator, health: early.health };
+  const controlPort = await run("control", () => openControl(core, network, operatorServices));
   await run("rpc", async () => {
     facts.set({ chain, heads, genesis });
     open(laterServices);

@@ -139,9 +139,16 @@ function describeNode(
 ) {
   const { key, network, chain, rpcPort, application, omniPort, controlPort, roleChange } = booted;
   const { config, lifecycle, log, subsystems, warnings } = core;
+  /** Returns the port of a subsystem that may be disabled or have failed. */
+  const portOf = (name: "metrics" | "mcp"): Readonly<Record<string, number>> => {
+    const { port } = subsystems.get(name);
+    return port === undefined ? {} : { [name]: port };
+  };
   const ports: Readonly<Record<string, number>> = {
     ...{ rpc: rpcPort, omni: omniPort },
     ...(controlPort !== undefined && { control: controlPort }),
+    ...portOf("metrics"),
+    ...portOf("mcp"),
   };
   return {
     /** URL of the RPC port as reached from this machine: scheme, host and port. */
@@ -254,12 +261,12 @@ export async function runNode(
 }
 
 /** Returns the ports that a node has bound, for its successor; for each unbound port, the configured one. */
-function portsOf({ subsystems, ports }: RunningNode, config: Config) {
+function portsOf({ ports }: RunningNode, config: Config) {
   return {
     rpcPort: ports.rpc!,
     omniPort: ports.omni!,
     controlPort: ports.control ?? config.controlPort,
-    metricsPort: subsystems.get("metrics").port ?? config.metricsPort,
-    mcpPort: subsystems.get("mcp").port ?? config.mcpPort,
+    metricsPort: ports.metrics ?? config.metricsPort,
+    mcpPort: ports.mcp ?? config.mcpPort,
   };
 }

@@ -36,7 +36,7 @@ export async function withControl<S extends DescService, T>(
     // Errors of the node carry details.
     if (details.length === 0 && (code === Code.Unavailable || (cause instanceof Error && "errno" in cause))) {
       throw new ExitError(
-        `No node responds at ${address}: ${rawMessage}. Give its --data-dir; the node must run on this machine.`,
+        `No node responds at ${address}: ${rawMessage}. Start the node; if it runs on this machine, give its --data-dir.`,
         exitCodes.unreachable,
       );
     }

@@ -15,6 +15,8 @@ import { type DoctorCheck, resultsOf } from "./check.js";
 export interface GenesisFacts {
   readonly hash: string;
   readonly isAuthority: boolean;
+  /** Number of authorities. A node produces blocks by itself only if it is the only one. */
+  readonly authorityCount: number;
 }
 
 const restore = "Restore a backup, or move the database away and let the node fetch the chain again from its peers.";
@@ -30,7 +32,7 @@ export async function checkDatabase(
     const known = configured instanceof Error ? undefined : factsOf(configured, key);
     // A node with a genesis but no database has never started.
     const isNew = isMissing(config.databaseUrl) && known !== undefined;
-    const checks = [describeUnusable(report.problem, isNew), describeGenesis(undefined, configured, key)];
+    const checks = [describeUnusable(report.problem, isNew), describeGenesis(config, undefined, configured, key)];
     return { checks, genesis: known };
   }
   const { genesis: stored } = report;
@@ -38,7 +40,7 @@ export async function checkDatabase(
     describeIntegrity(report),
     describeOwner(report, key),
     describeLease(report),
-    describeGenesis(stored, configured, key),
+    describeGenesis(config, stored, configured, key),
     describeFollowers(config, report),
   ];
   return { checks, genesis: factsOf(stored, key) };
@@ -65,7 +67,7 @@ function describeIntegrity({ damage, mayBeLost, block }: DatabaseReport): Doctor
   const [first, ...others] = damage;
   if (first !== undefined) {
     const more = others.length === 0 ? "" : `, and ${others.length} more`;
-    const remedy = `${restore} To see what is affected: gatehouse verify-data.`;
+    const remedy = `${restore} To see what is affected: gatehouse verify-data, with the node's --data-dir or --database.`;
     return fail(`The database is corrupt: ${first}${more}.`, remedy);
   }
   return mayBeLost.length > 0
@@ -109,11 +111,16 @@ async function readConfiguredGenesis({ dataDir, genesisFile }: Config): Promise<
 
 function factsOf(genesis: ParsedGenesis, key: NodeKey | undefined): GenesisFacts | undefined {
   return (
-    genesis && { hash: genesis.hash, isAuthority: key !== undefined && genesis.authorities.includes(key.publicKey) }
+    genesis && {
+      hash: genesis.hash,
+      isAuthority: key !== undefined && genesis.authorities.includes(key.publicKey),
+      authorityCount: genesis.authorities.length,
+    }
   );
 }
 
 function describeGenesis(
+  { dataDir }: Config,
   stored: ParsedGenesis,
   configured: ParsedGenesis | Error,
   key: NodeKey | undefined,
@@ -126,7 +133,7 @@ function describeGenesis(
   if (genesis === undefined) {
     return fail(
       "There is no genesis file: the node belongs to no network.",
-      "Run: gatehouse init, or gatehouse join URL.",
+      `Run gatehouse init or gatehouse join URL, with --data-dir ${dataDir}`,
     );
   }
   if (configured !== undefined && configured.hash !== genesis.hash) {
@@ -135,7 +142,16 @@ function describeGenesis(
       "Give the genesis file of that network, or another --data-dir.",
     );
   }
-  return ok(`The network is ${genesis.hash}; this node ${genesis.isAuthority ? "produces its blocks" : "follows it"}.`);
+  return ok(`The network is ${genesis.hash}; this node ${describeRole(genesis)}.`);
+}
+
+function describeRole({ isAuthority, authorityCount }: GenesisFacts): string {
+  if (!isAuthority) {
+    return "follows it";
+  }
+  return authorityCount === 1
+    ? "produces its blocks"
+    : `is one of its ${authorityCount} authorities, for which an external consensus process must produce the blocks`;
 }
 
 function describeFollowers(config: Config, { genesis, hasPrivatePrograms }: DatabaseReport): DoctorCheck {

@@ -21,7 +21,10 @@ export async function checkFiles(config: Config): Promise<{ key: NodeKey | undef
     await attempt("disk", "Give the node's --data-dir.", () => checkFreeSpace(dataDir)),
     isKey
       ? ok(`The node is ${key.publicKey}.`)
-      : fail(key.message, "Restore it from the backup. For a new node, run gatehouse init or gatehouse join."),
+      : fail(
+          key.message,
+          `Restore it from the backup. For a new node, run gatehouse init or gatehouse join, with --data-dir ${dataDir}`,
+        ),
     await attempt("certificate", "Correct the files; the node reloads them by itself.", () =>
       checkCertificateFiles(config),
     ),
@@ -35,7 +38,7 @@ async function checkDirectory(path: string): Promise<DoctorCheck> {
   if (stats?.isDirectory() !== true) {
     return fail(
       `There is no directory ${path}.`,
-      "Give the node's --data-dir, or create one: gatehouse init, or gatehouse join URL.",
+      `Give the node's --data-dir, or create one: gatehouse init or gatehouse join URL, with --data-dir ${path}`,
     );
   }
   await access(path, constants.R_OK | constants.W_OK | constants.X_OK);

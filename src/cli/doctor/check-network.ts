@@ -1,8 +1,10 @@
 /** Checks of a running node: its health, its public and internal addresses, and its agreement with its peers. */
+import { existsSync } from "node:fs";
 import { identityOfCertificate } from "../../base/crypto/certificate.js";
 import { hex32 } from "../../base/crypto/hash.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import type { Config } from "../../config/config.js";
+import { localUrl } from "../../config/local-url.js";
 import {
   type HealthBody,
   listPeers,
@@ -11,7 +13,7 @@ import {
   requestHealth,
   requestNode,
 } from "../calls/request-node.js";
-import { type DoctorCheck, resultsOf } from "./check.js";
+import { controlFlagOf, type DoctorCheck, resultsOf } from "./check.js";
 import { certificateAt, checkPublicCertificate } from "./check-certificate.js";
 import type { GenesisFacts } from "./check-database.js";
 
@@ -41,13 +43,13 @@ export interface LocalNode {
   readonly health?: HealthBody;
 }
 
-/** Queries the public key and the health of the node. */
+/** Queries the public key and the health of the node, at the port that it reports to its control socket, if it does. */
 export async function findNode(
   config: Config,
   configuredUrl: string | undefined,
   key: NodeKey | undefined,
 ): Promise<LocalNode> {
-  const url = configuredUrl ?? localUrl(config);
+  const url = configuredUrl ?? localUrl({ ...config, rpcPort: (await boundPort(config)) ?? config.rpcPort });
   try {
     const publicKey = JSON.parse((await requestNode(url, "/publickey", anyCertificate)).text) as unknown;
     if (typeof publicKey !== "string" || !hex32.test(publicKey)) {
@@ -63,9 +65,23 @@ export async function findNode(
 /** Options of a request without secrets, which accepts any certificate. */
 const anyCertificate: NodeRequest = { acceptsAnyCertificate: true };
 
-function localUrl({ host, rpcPort, tlsCertFile }: Config): string {
-  const name = host === "::" || host === "0.0.0.0" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
-  return `${tlsCertFile === undefined ? "http" : "https"}://${name}:${rpcPort}`;
+/** Returns the public port that the node has bound, which may differ from the configured one; undefined if unknown. */
+async function boundPort({ controlSocket, dataDir }: Config): Promise<number | undefined> {
+  if (!existsSync(controlSocket)) {
+    return undefined;
+  }
+  const [{ withControl }, { HealthService }] = await Promise.all([
+    import("../calls/control.js"),
+    import("../../../gen/gatehouse/health/v1/health_pb.js"),
+  ]);
+  try {
+    const { snapshot } = await withControl({ dataDir, control: controlSocket }, HealthService, (node) =>
+      node.getHealth({}),
+    );
+    return snapshot?.ports["rpc"]?.actual;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Runs the checks. All but the first are skipped if this node does not run. */
@@ -115,13 +131,14 @@ function describeRunning({ node, key }: NetworkDeps): DoctorCheck {
   );
   const found = `It responds at ${url} and is ${health.status}${causes.length === 0 ? "" : ` (${causes.join("; ")})`}.`;
   const whyNot = health.accepting ? "" : whyNotAccepting(health);
+  const show = `Run gatehouse health --node ${url}`;
   switch (health.status) {
     case "ok":
       return whyNot === "" ? ok(found) : warn(`${found}${whyNot}`, "Wait while it catches up; or remove the cause.");
     case "failing":
-      return fail(found, "Run gatehouse health, and read its log at /diagnostics.");
+      return fail(found, `${show}, and read its log at /diagnostics.`);
     default:
-      return warn(`${found}${whyNot}`, "Run gatehouse health, which shows what each subsystem waits for.");
+      return warn(`${found}${whyNot}`, `${show}, which shows what each subsystem waits for.`);
   }
 }
 
@@ -158,7 +175,7 @@ async function checkInternalAddress({ config, node }: NetworkDeps, port: number 
   if (port === undefined) {
     return fail(
       "The node has no internal port: no other node can reach it.",
-      "Check omni in the output of gatehouse health.",
+      `Check omni in the output of gatehouse health --node ${node.url}`,
     );
   }
   const host = new URL(config.publicUrl ?? node.url).hostname;
@@ -204,7 +221,7 @@ async function requestPeer({ connection: { string: url } }: PeerBody, publicKey:
 }
 
 function describePeers(
-  { config, genesis }: NetworkDeps,
+  { config, genesis, node }: NetworkDeps,
   peers: readonly PeerBody[],
   views: readonly PeerView[],
 ): DoctorCheck {
@@ -214,8 +231,14 @@ function describePeers(
   }
   if (peers.length === 0) {
     return genesis?.isAuthority === true
-      ? warn("The node knows no peers: no other node has its blocks.", "Let other nodes join: gatehouse join URL.")
-      : fail("The node knows no peers and produces no blocks.", "Add a peer: gatehouse peers add URL");
+      ? warn(
+          "The node knows no peers: no other node has its blocks.",
+          `Let other nodes join: gatehouse join ${config.publicUrl ?? "URL"}`,
+        )
+      : fail(
+          "The node knows no peers and produces no blocks.",
+          `Add a peer: gatehouse peers add URL ${controlFlagOf(config)}`,
+        );
   }
   const online = peers.filter(({ status }) => status.online);
   const unverified = peers.filter(({ verification }) => !verification.status);
@@ -227,7 +250,7 @@ function describePeers(
     `${online.length} of ${peers.length} are online, ${peers.length - unverified.length} verified.` +
     problems.slice(0, maxProblems).join("");
   if (online.length === 0) {
-    return fail(found, "Run gatehouse peers book, which shows the error of each peer.");
+    return fail(found, `Run gatehouse peers book ${controlFlagOf(config)}, which shows the error of each peer.`);
   }
   if (notReaching.length > 0) {
     return warn(
@@ -236,7 +259,7 @@ function describePeers(
     );
   }
   if (problems.length > 0) {
-    return warn(found, "Run gatehouse peers, which shows why a peer is not used.");
+    return warn(found, `Run gatehouse peers --node ${node.url}, which shows why a peer is not used.`);
   }
   const reaching = views.filter(({ reachesUs }) => reachesUs === true).length;
   return ok(`${found} ${reaching} of ${views.length} queried peers reach this node.`);

@@ -64,6 +64,8 @@ function tryPort(port: number, host: string): Promise<string | undefined> {
   });
 }
 
+/** Limit on the length of a shown command, in characters: the options that identify a node fit. */
+const maxCommandLength = 200;
 /** State of a listening socket in /proc/net/tcp. */
 const listeningState = "0A";
 
@@ -72,11 +74,17 @@ async function describeHolder(port: number): Promise<string> {
   const inodes = (await Promise.all(["/proc/net/tcp", "/proc/net/tcp6"].map((file) => readInodes(file, port)))).flat();
   for (const pid of inodes.length === 0 ? [] : await listDirectory("/proc")) {
     if (/^\d+$/.test(pid) && (await ownsAny(pid, inodes))) {
-      const [program = "", ...args] = (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0");
-      return `the process ${pid} (${[program, ...args].join(" ").trim().slice(0, 80)})`;
+      const command = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+      return `the process ${pid} (${shortenCommand(command.split("\0").join(" ").trim())})`;
     }
   }
   return "another process";
+}
+
+/** Returns the command up to a limit on its length, with whole words. */
+function shortenCommand(command: string): string {
+  const words = command.slice(0, maxCommandLength + 1);
+  return command.length <= maxCommandLength ? command : `${words.slice(0, words.lastIndexOf(" "))} …`;
 }
 
 /** Returns the inodes of the sockets that listen on a port. */

@@ -22,7 +22,7 @@ Examples:
   gatehouse doctor --config /etc/gatehouse.yaml --json`,
     );
   addNodeOptions(command);
-  command.action(async (flags: { readonly node?: string }) => {
+  command.action(async (flags: { readonly node?: string; readonly json?: boolean }) => {
     const { config } = await loadNodeConfig(command);
     const [{ checkFiles }, { checkDatabase }, { checkPorts }, { checkNetwork, findNode }] = await Promise.all([
       import("./check-files.js"),
@@ -39,7 +39,7 @@ Examples:
     const checks = [...files, ...database, ...ports, ...network];
     const count = (counted: DoctorCheck["status"]) => checks.filter(({ status }) => status === counted).length;
     const summary = `${checks.length} checks: ${count("fail")} failed, ${count("warn")} with warnings.`;
-    printResult(config, { ok: count("fail") === 0, checks }, () => [...describe(checks), "", summary]);
+    printResult(flags, { ok: count("fail") === 0, checks }, () => [...describe(checks), "", summary]);
     if (count("fail") > 0) {
       throw new ExitError("");
     }

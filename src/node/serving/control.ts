@@ -3,7 +3,7 @@ import { randomBytes, timingSafeEqual } from "node:crypto";
 import { chmod, readFile, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import { ControlService, PeerOrigin } from "../../../gen/gatehouse/control/v1/control_pb.js";
-import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
+import { HealthService, SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { createControl, type Report, type ShownEntry } from "../../control/service.js";
 import { RpcError } from "../../rpc/errors.js";
 import { type ReportableName, reportableNames } from "../../health/subsystems.js";
@@ -23,6 +23,13 @@ import { type Implementation, serve, type ServedService } from "../../rpc/servic
 import { withReflection } from "./services.js";
 import { StartError } from "../../base/errors/start-error.js";
 
+/** Services for the operator, in addition to the control service. */
+interface OperatorServices {
+  readonly consensus: Implementation<typeof ConsensusService>;
+  readonly chain: Implementation<typeof ChainService>;
+  readonly health: Implementation<typeof HealthService>;
+}
+
 /**
  * Listens on the control socket, and on the control port if one is configured.
  *
@@ -35,8 +42,7 @@ export async function openControl(
     "bus" | "config" | "lifecycle" | "log" | "onInternalError" | "onShutdown" | "subsystems" | "wake"
   >,
   network: Pick<NodeNetwork, "book" | "addPeer" | "removePeer">,
-  consensus: Implementation<typeof ConsensusService>,
-  operatorChain: Implementation<typeof ChainService>,
+  { consensus, chain, health }: OperatorServices,
 ): Promise<number | undefined> {
   const { log, onShutdown, wake } = core;
   const control = createControl({
@@ -63,7 +69,8 @@ export async function openControl(
   const services = withReflection([
     serve(ControlService, control.service),
     serve(ConsensusService, consensus),
-    serve(ChainService, operatorChain),
+    serve(ChainService, chain),
+    serve(HealthService, health),
   ]);
   return await listenForControl(core, services);
 }

@@ -1,5 +1,6 @@
 /** `gatehouse doctor`: findings and remedies. */
 import test from "ava";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, open, readFile, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, connect } from "node:net";
@@ -7,7 +8,7 @@ import { join } from "node:path";
 import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:tls";
 import { type Issued, issueCertificate, localNames } from "../../helpers/process/certificates.js";
-import { startMember, startTestNode, startTlsNode } from "../../helpers/nodes/start-node.js";
+import { authorityDirectory, startMember, startTestNode, startTlsNode } from "../../helpers/nodes/start-node.js";
 import { testKey, writeKey } from "../../helpers/chain/keys.js";
 import { cliOutput, runCli } from "../../helpers/nodes/run-cli.js";
 import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
@@ -75,7 +76,7 @@ test("doctor finds no problem in two connected nodes, and then each problem that
 
   const other = join(second.dir, "other.json");
   await writeFile(other, '{"name":"another"}');
-  const atFirst = flagsOf(second.dir, first.port);
+  const atFirst = [...flagsOf(second.dir, first.port), "--node", first.rpcUrl];
   const check = async (args: readonly string[], name: string, status: Check["status"], found = /./): Promise<void> => {
     const { [name]: result } = await examine(t, ...args);
     t.is(result?.status, status, JSON.stringify(result));
@@ -108,6 +109,48 @@ test("doctor finds no problem in two connected nodes, and then each problem that
   await file.write(Buffer.alloc(2048, 0x5a), 0, 2048, 4096);
   await file.close();
   await check(own, "database", "fail");
+});
+
+test("doctor finds a node whose port has drifted, and its advice leads to that node", async (t) => {
+  const other = await startMember(t);
+  const node = await startTestNode(t, { "rpc-port": String(other.port), "port-drift": "allow" });
+  t.not(node.port, other.port);
+  const own = flagsOf(node.dir, other.port);
+  const { node: running, "port rpc": port, peers } = await examine(t, ...own);
+  t.true(running!.found.startsWith(`It responds at ${node.rpcUrl} and is dormant`), running!.found);
+  t.true(running!.remedy!.startsWith(`Run gatehouse health --node ${node.rpcUrl}, which`), running!.remedy);
+  t.true(port!.found.startsWith(`The node listens on ${node.port}, because ${other.port} was taken`), port!.found);
+  t.is(peers!.remedy, `Add a peer: gatehouse peers add URL --data-dir ${node.dir}`);
+  // The silent peer of the other node is offline.
+  const atOther = await examine(t, ...flagsOf(other.dir, 1));
+  t.true(atOther.peers!.remedy!.startsWith(`Run gatehouse peers book --data-dir ${other.dir}, which`));
+  await other.stop();
+  await node.stop();
+  t.regex((await examine(t, ...own)).node!.found, /^No node responds at /);
+});
+
+test("doctor names the process that holds a port by whole words of its command", async (t) => {
+  const word = "a".repeat(30);
+  const script =
+    'require("net").createServer().listen(0, "127.0.0.1", function () { console.log(this.address().port) })';
+  const args = ["-e", script, "--", ...Array.from({ length: 9 }, () => `--${word}`)];
+  const holder = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  t.teardown(() => holder.kill());
+  const [line] = (await once(holder.stdout, "data")) as [Buffer];
+  const dir = await temporaryDirectory(t);
+  const { "port rpc": port } = await examine(t, ...flagsOf(dir, Number(line.toString())));
+  t.regex(port!.found, new RegExp(`is taken by the process ${holder.pid!} \\(.*( --${word})* …\\)\\.$`));
+  t.notRegex(port!.found, /-a{1,29} /);
+});
+
+test("doctor says of one of several authorities that it needs an external consensus", async (t) => {
+  const dir = await authorityDirectory(t, testKey(1), testKey(2));
+  const { port } = await startTestNode(t, { genesis: "genesis.json" }, dir);
+  const { genesis } = await examine(t, ...flagsOf(dir, port));
+  t.regex(
+    genesis!.found,
+    /this node is one of its 2 authorities, for which an external consensus process must produce/,
+  );
 });
 
 test("doctor counts all peers of a list with several pages", async (t) => {

@@ -32,6 +32,17 @@ test("the only line on stdout is the ready event with the ports of the node", as
   t.is(stdout().trim().split("\n").length, 1);
 });
 
+test("the ready event has the port of the metrics, which may have drifted", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.teardown(() => server.close());
+  const taken = String((server.address() as AddressInfo).port);
+  const { ready } = await startCli(t, [...startOn(dir), "--metrics-enabled", "--metrics-port", taken]);
+  t.not(String(ready.ports["metrics"]), taken);
+  t.is((await ask(ready.ports["metrics"]!, "/metrics")).status, 200);
+});
+
 test("by default the node listens on all addresses, IPv4 and IPv6", async (t) => {
   const dir = await temporaryDirectory(t);
   const { port } = await startCli(t, ["start", "--data-dir", dir, "--rpc-port", "0", "--log-level", "error"]);
