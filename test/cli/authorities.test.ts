@@ -51,7 +51,7 @@ test("every command with the URL of a node, or with the peers of a backup, accep
         name === "restore"),
   );
   const names = calling.map(([name]) => name);
-  for (const known of ["health", "peers list", "join", "light", "doctor", "watch", "storage get", "block import"]) {
+  for (const known of ["health", "peers list", "join", "light", "doctor", "watch", "storage get"]) {
     t.true(names.includes(known), known);
   }
   for (const [name, { options }] of calling) {
@@ -71,14 +71,11 @@ test("all kinds of connections trust the authorities of --ca, and without it nam
   ]);
   const { storageAddress } = JSON.parse(created) as { storageAddress: string };
   const genesisHash = await joined(dir);
-  const blocks = join(dir, "blocks");
-  await cliOutput(["block", "export", blocks, "--data-dir", node.dir]);
   const commands = [
     ["health", ...at],
     ["watch", ...at, "--from-block", "1", "--count", "1"],
     ["storage", "get", storageAddress, "a", ...at],
     ["storage", "get", storageAddress, "a", ...at, "--verify", genesisHash],
-    ["block", "import", blocks, ...at, "--data-dir", node.dir],
   ];
   for (const command of commands) {
     const name = command.slice(0, 2).join(" ");

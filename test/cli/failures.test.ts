@@ -8,7 +8,7 @@ import { testKey } from "../helpers/chain/keys.js";
 import { testNetwork } from "../helpers/chain/transactions.js";
 import { startWithUsers } from "../helpers/nodes/cli-users.js";
 import { runCli, runCliProcess } from "../helpers/nodes/run-cli.js";
-import { sampleGenesis } from "../helpers/nodes/start-node.js";
+import { sampleGenesis, startTestNode, startTlsNode } from "../helpers/nodes/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 /** Starts a TCP server that calls `onRequest` for the first data of each connection. Returns its URL. */
@@ -55,7 +55,7 @@ const misbehaviors: readonly (readonly [name: string, onRequest: (socket: Socket
   [
     "redirects",
     (socket) => socket.end(httpResponse("301 Moved\r\nLocation: https://other.example/health")),
-    /redirects to https:\/\/other\.example\/health; give that address with --node/,
+    /redirects to https:\/\/other\.example\/health; give that address instead/,
   ],
 ];
 
@@ -138,7 +138,16 @@ const failures: readonly (readonly [command: string, errorCode: string, message:
   ["watch --node NOWHERE", "UNREACHABLE", /connection refused\.$/],
   ["storage get ABSENT --verify NETWORK --node NOWHERE", "UNREACHABLE", /^No node responds at /],
   ["join NOWHERE --data-dir /nowhere --yes", "UNREACHABLE", /connection refused\.$/],
-  ["peers book --data-dir /nowhere", "UNREACHABLE", /^No node responds at \/nowhere\/control\.sock/],
+  [
+    "peers book --data-dir /nowhere",
+    "UNREACHABLE",
+    /^No node responds at \/nowhere\/control\.sock: .*\. Start the node; if it runs on this machine, give its --data-dir\.$/,
+  ],
+  [
+    "join 127.0.0.1:53550",
+    "WRONG_USAGE",
+    /^The address of the node must be a URL such as .*, not "127\.0\.0\.1:53550"\.$/,
+  ],
   ["health --node nonsense", "WRONG_USAGE", /^--node must be a URL such as/],
   ["health --moon", "WRONG_USAGE", /^Unknown option '--moon'.* See: gatehouse health --help$/],
   ["storage create", "WRONG_USAGE", /^Missing required argument 'NAME'\. See: gatehouse storage create --help$/],
@@ -176,10 +185,12 @@ const failures: readonly (readonly [command: string, errorCode: string, message:
   ["storage get ABSENT --save proof.json", "WRONG_USAGE", /--save requires --verify/],
   ["zk root --max-age 5", "WRONG_USAGE", /--max-age requires --verify/],
   ["storage get ABSENT --verify 0x1", "WRONG_USAGE", /--verify must be the hash of a genesis/],
+  ["storage get ABSENT --genesis-hash 0x1", "WRONG_USAGE", /--verify must be the hash of a genesis/],
   ["storage get ABSENT --verify NETWORK --network OTHER", "WRONG_USAGE", /name different networks/],
   ["storage get ABSENT --verify NETWORK --node nonsense", "WRONG_USAGE", /--node must be a URL/],
   ["identity headers --network mainnet --key ALICE", "WRONG_USAGE", /64 lower-case hex digits, not "mainnet"/],
   ["verify none --genesis NETWORK", "WRONG_USAGE", /cannot be read/],
+  ["verify none --genesis-hash NETWORK", "WRONG_USAGE", /cannot be read/],
 ];
 const exitCodes: Readonly<Record<string, number>> = { WRONG_USAGE: 2, UNREACHABLE: 3 };
 
@@ -195,8 +206,34 @@ test("an error is one line on stderr or, with --json, one object with the reason
     t.is(stdout, "");
     t.is((await nobody(...args)).stderr, `gatehouse: ${error}\n`);
   }
-  const { stderr } = await runCli(["start", "--rpc-port", "x"], { env: { GATEHOUSE_JSON: "true" } });
-  t.like(JSON.parse(stderr), { exitCode: 2 });
+});
+
+test("GATEHOUSE_JSON applies to start, and neither to results nor to errors of other commands", async (t) => {
+  const env = { GATEHOUSE_JSON: "true", GATEHOUSE_DATA_DIR: await temporaryDirectory(t) };
+  t.like(JSON.parse((await runCli(["start", "--rpc-port", "x"], { env })).stderr), { exitCode: 2 });
+  t.regex(
+    (await runCli(["health", "--node", "http://127.0.0.1:1"], { env })).stderr,
+    /^gatehouse: No node responds at /,
+  );
+  t.regex((await runCli(["doctor"], { env })).stdout, /^directory +ok /);
+  t.regex((await runCli(["init"], { env })).stdout, /^network +0x/);
+});
+
+test("an address with the wrong scheme or of the internal port is an error with advice", async (t) => {
+  const plain = await startTestNode(t);
+  const { node: secure } = await startTlsNode(t);
+  const closes = (url: string): string =>
+    `gatehouse: No node responds at ${url}: it closed the connection before the response was complete; if this port uses ` +
+    "TLS, give https://; if it is the internal port, give the public one.\n";
+  const [internalUrl, plainUrl] = [secure.ports.omni, secure.port].map((port) => `http://127.0.0.1:${port}`);
+  const tlsUrl = plain.rpcUrl.replace("http:", "https:");
+  for (const [url, message] of [
+    [internalUrl!, closes(internalUrl!)],
+    [plainUrl!, closes(plainUrl!)],
+    [tlsUrl, `gatehouse: No node responds at ${tlsUrl}: it answers without TLS; give its address with http://.\n`],
+  ] as const) {
+    t.like(await runCli(["join", url, "--yes", "--data-dir", join(plain.dir, "new")]), { code: 3, stderr: message });
+  }
 });
 
 const startQuietly = ["start", "--rpc-port", "0", "--omni-port", "0", "--log-level", "fatal"];

@@ -4,10 +4,11 @@
  */
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { certificateProblem, describeCertificateError } from "../../base/errors/certificate-error.js";
+import { isPlainResponse } from "../../base/errors/plain-response.js";
 import { InputError } from "../../base/errors/start-error.js";
 import { ExitError, exitCodes, unreachable } from "../usage/errors.js";
 import { collect } from "../usage/files.js";
-import { defaultNode, type PageFlags } from "../usage/flags.js";
+import { exampleUrl, type PageFlags } from "../usage/flags.js";
 import { tlsTrust, trustFlag } from "./authorities.js";
 
 /** Limits on the idle time of a connection and on the duration of a response. */
@@ -58,7 +59,7 @@ export async function requestNode(node: string, path: string, request: NodeReque
 export function nodeUrl(node: string): URL {
   const url = URL.canParse(node) ? new URL(node) : undefined;
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {
-    throw new InputError(`--node must be a URL such as ${defaultNode}, not "${node}".`);
+    throw new InputError(`--node must be a URL such as ${exampleUrl}, not "${node}".`);
   }
   return url;
 }
@@ -167,17 +168,27 @@ export async function send(
   return await new Promise((resolve, reject) => {
     const request = open(url, { ...options, ...trust });
     request.on("timeout", () => request.destroy(new Error(`no response within ${idleMs / 1000} s`)));
-    request.on("error", reject);
-    request.on("close", () => reject(new Error("it closed the connection before the response was complete")));
+    request.on("error", (error) =>
+      reject(!isTls && isClosed(error) ? new Error(`${closedEarly}; ${wrongPort}`) : error),
+    );
+    request.on("close", () => reject(new Error(closedEarly)));
     request.on("response", resolve);
     request.end(content);
   });
 }
 
+const closedEarly = "it closed the connection before the response was complete";
+/** Advice for a server that closes a connection without TLS before it responds. */
+const wrongPort = "if this port uses TLS, give https://; if it is the internal port, give the public one";
+
+function isClosed({ code }: NodeJS.ErrnoException): boolean {
+  return code === "ECONNRESET" || code === "EPIPE" || code === "ERR_STREAM_PREMATURE_CLOSE";
+}
+
 /** Throws an error unless the response may come from a node: it is JSON, and not a redirect. */
 function checkIsNode({ statusCode, headers }: IncomingMessage, text: string): void {
   if (statusCode! >= 300 && statusCode! < 400) {
-    throw new Error(`it redirects to ${headers.location ?? "no location"}; give that address with --node`);
+    throw new Error(`it redirects to ${headers.location ?? "no location"}; give that address instead`);
   }
   try {
     JSON.parse(text);
@@ -203,14 +214,16 @@ export function describeConnectionError(error: unknown): string {
   if (!(error instanceof Error)) {
     return String(error);
   }
+  if (isPlainResponse(error)) {
+    return "it answers without TLS; give its address with http://";
+  }
+  if (isClosed(error)) {
+    return closedEarly;
+  }
   const { code } = error as NodeJS.ErrnoException;
   switch (code) {
     case "ECONNREFUSED":
       return "connection refused";
-    case "ECONNRESET":
-    case "EPIPE":
-    case "ERR_STREAM_PREMATURE_CLOSE":
-      return "it closed the connection before the response was complete";
     case "ENOTFOUND":
     case "EAI_AGAIN":
       return `its host name does not resolve (${code})`;

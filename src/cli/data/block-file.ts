@@ -1,20 +1,15 @@
 /** Export of a node's blocks to a file, and import from a file. */
-import { ConnectError, createClient } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
 import { sizeDelimitedDecodeStream, sizeDelimitedEncode } from "@bufbuild/protobuf/wire";
 import { createReadStream, existsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type Block, BlockSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, ConsensusService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
-import { describeCertificateError } from "../../base/errors/certificate-error.js";
 import { InputError } from "../../base/errors/start-error.js";
 import { privateFileMode } from "../../base/files/private-files.js";
 import { decodeBlock } from "../../chain/transactions/transaction.js";
-import { tlsTrust, trustFlag } from "../calls/authorities.js";
 import { withControl } from "../calls/control.js";
-import { ExitError, exitCodes } from "../usage/errors.js";
-import type { ControlFlags, NodeFlags } from "../usage/flags.js";
+import type { ControlFlags } from "../usage/flags.js";
 import { startProgress } from "../terminal/progress.js";
 
 /** No time limit: the export of a long chain takes longer than any other call of an operator. */
@@ -49,25 +44,10 @@ export async function exportBlocks(flags: ControlFlags, file: string): Promise<{
   });
 }
 
-/**
- * Applies the blocks that the node lacks. Returns their count, and the block number of the node. Throws ExitError with
- * code 3 if the node does not report its latest block.
- */
-export async function importBlocks(
-  flags: NodeFlags & ControlFlags,
-  file: string,
-): Promise<{ imported: number; number: number }> {
+/** Applies the blocks that the node lacks. Returns their count, and the block number of the node. */
+export async function importBlocks(flags: ControlFlags, file: string): Promise<{ imported: number; number: number }> {
   const path = resolve(file);
-  const nodeOptions = await tlsTrust();
-  const chain = createClient(ChainService, createGrpcTransport({ baseUrl: flags.node, nodeOptions }));
-  const { number: head } = await chain.getHead({}).catch((error: unknown) => {
-    throw new ExitError(
-      describeCertificateError(flags.node, error, trustFlag) ??
-        `The node at ${flags.node} rejected the request or does not respond: ${ConnectError.from(error).rawMessage}`,
-      exitCodes.unreachable,
-    );
-  });
-  const start = Number(head);
+  const start = await withControl(flags, ChainService, async (chain) => Number((await chain.getHead({})).number));
   const { number: last } = await findLastBlock(path);
   if (last === 0) {
     throw new InputError(`The file ${path} holds no blocks.`);

@@ -64,13 +64,15 @@ Examples:
     });
 
   addControlFlags(
-    addNodeFlags(block.command("import <FILE>")).description(
-      "Apply the blocks of a file to a node on this machine, from its next block on.",
-    ),
-  ).action(async (file: string, flags: NodeFlags & ControlFlags) => {
-    const { importBlocks } = await import("./block-file.js");
-    const { imported, number } = await importBlocks(flags, file);
-    const text = `${imported} blocks applied; the node is at block ${number}.`;
-    printResult(flags, { imported, number }, () => text);
-  });
+    block
+      .command("import <FILE>")
+      .description("Apply the blocks of a file to a node on this machine, from its next block on."),
+  )
+    .option("--json", "Print JSON.")
+    .action(async (file: string, flags: ControlFlags) => {
+      const { importBlocks } = await import("./block-file.js");
+      const { imported, number } = await importBlocks(flags, file);
+      const text = `${imported} blocks applied; the node is at block ${number}.`;
+      printResult(flags, { imported, number }, () => text);
+    });
 }

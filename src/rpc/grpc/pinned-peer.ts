@@ -8,6 +8,7 @@ import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { connect, createSecureContext, type TLSSocket } from "node:tls";
 import { identityOfCertificate, type TlsCredentials } from "../../base/crypto/certificate.js";
+import { isPlainResponse } from "../../base/errors/plain-response.js";
 import { lazyRequire } from "../../base/async/lazy-require.js";
 import { CallError, type ChannelTarget } from "../channel.js";
 
@@ -21,6 +22,8 @@ export interface PinnedPeer {
 }
 
 const minVersion = "TLSv1.3";
+/** Advice for an address at which no node identifies itself. */
+const useInternalPort = "is this the public port? Use the internal one.";
 
 /**
  * Finds the identity and certificate of the node at an address.
@@ -40,7 +43,8 @@ export async function findPeer(target: ChannelTarget, own: TlsCredentials, until
     });
   } catch (error) {
     socket?.destroy();
-    throw new CallError(`The connection failed: ${(error as Error).message}`, false);
+    const reason = isPlainResponse(error) ? `It answers without TLS; ${useInternalPort}` : (error as Error).message;
+    throw new CallError(`The connection failed: ${reason}`, false);
   } finally {
     clearTimeout(timer);
   }
@@ -48,7 +52,7 @@ export async function findPeer(target: ChannelTarget, own: TlsCredentials, until
   socket!.destroySoon();
   const identity = identityOfCertificate(raw);
   if (identity === undefined) {
-    throw new CallError("The certificate of the peer does not prove an identity.", false);
+    throw new CallError(`The certificate of the peer does not prove an identity; ${useInternalPort}`, false);
   }
   return { identity, certificate: new X509Certificate(raw).toString() };
 }

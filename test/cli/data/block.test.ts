@@ -26,8 +26,7 @@ test("block export and import transfer blocks as a file, and resume after earlie
   };
   const file = join(dir, "blocks");
   const exportTo = (...more: string[]) => runCli(["block", "export", file, "--data-dir", source.dir, ...more]);
-  const importFrom = (...more: string[]) =>
-    runCli(["block", "import", file, "--node", target.rpcUrl, "--data-dir", target.dir, ...more]);
+  const importFrom = (...more: string[]) => runCli(["block", "import", file, "--data-dir", target.dir, ...more]);
 
   await addBlocks(1, 3);
   t.is((await exportTo()).stdout, `3 blocks written; ${file} ends with block 3.\n`);

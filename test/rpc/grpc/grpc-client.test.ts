@@ -3,6 +3,7 @@ import test, { type ExecutionContext } from "ava";
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { createServer as createTlsServer } from "node:tls";
@@ -159,8 +160,10 @@ test("fails to open a channel to a peer that proves no identity or does not resp
   const key = await readFile(join(dir, "key.pem"));
   const other = createTlsServer({ cert, key }, (socket) => socket.on("error", () => undefined));
   const silent = createServer(() => undefined);
+  const withoutTls = createHttpServer();
   for (const [server, message, deadline] of [
-    [other, /does not prove an identity/, soon],
+    [other, /does not prove an identity; is this the public port\? Use the internal one\.$/, soon],
+    [withoutTls, /failed: It answers without TLS; is this the public port\? Use the internal one\.$/, soon],
     [silent, /timed out/, () => Date.now() + 300],
   ] as const) {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
