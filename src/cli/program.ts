@@ -52,9 +52,14 @@ function unifyErrors(command: Command, above: readonly string[]): void {
 
 /** Formats an error of commander in one line, with the command for help. */
 function describeUsageError({ message }: CommanderError, command: string): string {
-  const [first = "", ...more] = message.replace(/^error: /, "").split(/\s*\n\s*/);
+  const [first = "", ...more] = withoutAlias(message.replace(/^error: /, "")).split(/\s*\n\s*/);
   const summary = `${first.slice(0, 1).toUpperCase()}${first.slice(1)}`.replace(/[.:]?$/, "");
   return `${[summary, ...more].join(" ").trim()}${more.length > 0 && more.at(-1)!.endsWith(".") ? "" : "."} See: ${command} --help`;
+}
+
+/** Removes the first of two long names of a flag, which is an alias. */
+function withoutAlias(text: string): string {
+  return text.replace(/(^|')--[a-z-]+, (?=--)/, "$1");
 }
 
 /** Limit on the line length for readability, however wide the terminal is. */
@@ -72,6 +77,7 @@ function fitHelp(command: Command): void {
     .configureHelp({
       // The page of a subcommand shows its arguments.
       subcommandTerm: (subcommand) => subcommand.name(),
+      optionTerm: ({ flags }) => withoutAlias(flags),
       optionDescription: describeFlag,
       formatItem: (term, termWidth, description) => formatItem(term, termWidth, description, width()),
     })

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 export function addVerify(command: Command): void {
   command
     .argument("<FILE>", "Proof that --save wrote, or the response of GET /state/proof; - is stdin.")
-    .requiredOption("--genesis <FILE|HASH>", "Network to trust: its genesis file, or the genesis hash.")
+    .requiredOption("--genesis-hash, --genesis <FILE|HASH>", "Network to trust: its genesis file, or the genesis hash.")
     .option("--json", "Print the proved facts as JSON.")
     .addHelpText(
       "after",

@@ -238,7 +238,7 @@ test("a 403 of one node does not hide false proofs and fork evidence of the next
 
 test("the command prints a ready line, stops on Ctrl-C, and reports invalid arguments", async (t) => {
   const dir = await temporaryDirectory(t);
-  const args = ["light", node.rpcUrl, "--trust", testNetwork, "--port", "0", "--data-dir", join(dir, "light")];
+  const args = ["light", node.rpcUrl, "--genesis-hash", testNetwork, "--port", "0", "--data-dir", join(dir, "light")];
   const { child, ready, port, ended, stderr } = await startCli(t, args);
   t.deepEqual(Object.keys(ready), ["event", "role", "rpc", "ports", "block"]);
   t.like(ready, { event: "ready", role: "light", rpc: `http://127.0.0.1:${port}`, block: Number(head) });
@@ -250,10 +250,10 @@ test("the command prints a ready line, stops on Ctrl-C, and reports invalid argu
   t.is(await ended, 0);
   t.is(stderr(), "");
   for (const [args, message] of [
-    [["light", node.rpcUrl], /--trust <GENESIS>/],
+    [["light", node.rpcUrl], /Required option '--genesis-hash <HASH>' not specified/],
     [["light", "--trust", testNetwork], /[Mm]issing required argument/],
     [["light", "nonsense", "--trust", testNetwork], /A node must be a URL such as/],
-    [["light", node.rpcUrl, "--trust", "0x1"], /--trust must be the hash/],
+    [["light", node.rpcUrl, "--trust", "0x1"], /--genesis-hash must be the hash/],
   ] as const) {
     const { code, stderr: output } = await runCli(args);
     t.is(code, 2);

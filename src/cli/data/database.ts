@@ -13,8 +13,9 @@ export function addDatabase(command: Command): void {
     .addHelpText(
       "after",
       `
-FROM and TO have the form of --database: sqlite:PATH, a
-path, or postgres://USER:PASSWORD@HOST/NAME. The copy has
+FROM and TO have the form of --database: sqlite:PATH or
+postgres://USER:PASSWORD@HOST/NAME. A path alone is that of
+a SQLite file. The copy has
 everything: the chain, the mempool, the peers, and the owner
 of the database. Run the same command again to resume an
 interrupted copy; no node starts with an incomplete one. At

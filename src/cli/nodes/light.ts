@@ -12,7 +12,7 @@ import { addTrustFlags, checkUrl, numberBetween, parseInteger } from "../usage/f
 import { runUntilSignal } from "./signals.js";
 
 interface Flags {
-  readonly trust: string;
+  readonly genesisHash: string;
   readonly port: number;
   readonly dataDir: string;
   readonly maxAge?: number;
@@ -27,8 +27,8 @@ export function addLight(command: Command): void {
       "Nodes to query, in this order: if one fails or sends a false proof, the next is queried.",
     ),
   )
-    .requiredOption("--trust <GENESIS>", "Genesis hash of the network to trust.")
-    .option("--port <PORT>", "Port of 127.0.0.1 to listen on; 0 for any free port.", numberBetween(0, 65_535), 53_560)
+    .requiredOption("--trust, --genesis-hash <HASH>", "Genesis hash of the network to trust.")
+    .option("--port <PORT>", "Port of 127.0.0.1 to listen on; 0 for any free port.", numberBetween(0, 65_535), 53_580)
     .option("--data-dir <DIR>", "Directory that stores the latest proved block.", "data/light")
     .option(
       "--max-age <SECONDS>",
@@ -50,13 +50,13 @@ A node that sends a false proof is logged and not queried for ten minutes. If an
 number (a fork), both are stored in the data directory, and all requests fail until you remove that file.
 
 Example:
-  gatehouse light --trust 0x… https://node-one.example.org https://node-two.example.org`,
+  gatehouse light --genesis-hash 0x… https://node-one.example.org https://node-two.example.org`,
     )
     .action(runLight);
 }
 
 async function runLight(urls: readonly string[], flags: Flags): Promise<void> {
-  const genesisHash = parseGenesisHash("--trust", flags.trust);
+  const genesisHash = parseGenesisHash("--genesis-hash", flags.genesisHash);
   urls.forEach((url) => checkUrl("A node", url));
   const { port, dataDir, maxAge: maxAgeS, logLevel: level, json = false } = flags;
   const [{ createLogging }, { startLight }] = await Promise.all([
