@@ -67,7 +67,9 @@ Examples:
       const publicKey = await writeFiles(dataDir, network);
       const mustBeAdded = followers !== undefined && ![...authorities, ...followers].includes(publicKey);
       const { genesisHash, peer } = network;
-      const add = `gatehouse peers add URL --identity ${publicKey}   (on that node, with the URL of this one's internal port)`;
+      const add =
+        `gatehouse peers add https://HOST:${optionsByKey.omniPort.fallback} --identity ${publicKey} --data-dir DIR   ` +
+        "(on that node, with its directory; HOST is this machine)";
       printResult(flags, { genesisHash, peer, publicKey }, () => [
         `network  ${genesisHash}`,
         `peer     ${peer}`,

@@ -7,7 +7,7 @@ import { ago, paint, printResult, shorten, table } from "./terminal/output.js";
 
 export function addPeers(peers: Command): void {
   addNodeFlags(peers.command("list", { isDefault: true }))
-    .description("Show the peers that a running node knows.")
+    .description("Show the peers that a running node knows, by their public URLs. For peers remove, see peers book.")
     .action(async (flags: NodeFlags) => {
       const known = await listPeers(flags.node);
       printResult(flags, known, () => describePeers(known));
@@ -26,7 +26,7 @@ export function addPeers(peers: Command): void {
     });
 
   addControlFlags(peers.command("remove <URL>"))
-    .description("Remove a peer.")
+    .description("Remove a peer by the address of its internal port, which peers book shows.")
     .option("--json", "Print JSON.")
     .action(async (endpoint: string, flags: ControlFlags) => {
       const { withControl, ControlService } = await loadControl();
@@ -35,7 +35,7 @@ export function addPeers(peers: Command): void {
     });
 
   addControlFlags(peers.command("book"))
-    .description("Show the full address book, including unverified peers.")
+    .description("Show the full address book, by the addresses of internal ports, including unverified peers.")
     .option("--json", "Print JSON.")
     .action(async (flags: ControlFlags) => {
       const { withControl, ControlService, originOf } = await loadControl();

@@ -18,7 +18,7 @@ import type { Database } from "../db/queries/database.js";
 import type { SharedSubsystem } from "../health/subsystems.js";
 import { createNodeAttestation } from "./serving/attestation.js";
 import type { BootSteps } from "./lifecycle/boot-steps.js";
-import { createChainServices } from "./serving/chain-services.js";
+import { createChainServices, serveNodes } from "./serving/chain-services.js";
 import { createNodeChain, watchChainHealth } from "./chain/chain.js";
 import { openControl } from "./serving/control.js";
 import { createNodeEvents } from "./serving/event-service.js";
@@ -134,7 +134,7 @@ export async function bootNode(
     lifecycle.setDormant(role !== "reader" && opened.book.isEmpty());
     return opened;
   });
-  const { mainLoop, mayFollow } = network;
+  const { mainLoop, mayFollow, checkFollower } = network;
   snapshots.compareWith(() => network.peerBlock());
   health.setSources({ database, store, mainLoop, ...network.readiness });
   recordHistory({ bus, log, onShutdown }, history, { health, chain, store, tree: data.tree, network });
@@ -142,7 +142,7 @@ export async function bootNode(
 
   const chainServices = createChainServices({
     chain: { head: () => chain.head(), hasGenesis: genesis !== undefined, submit: network.submit },
-    ...{ heads, store: { ...store, ...pool.view }, readable: data.readable, mayFollow },
+    ...{ heads, store: { ...store, ...pool.view }, readable: data.readable },
     readershipBytes: memory.readershipBytes,
   });
   const events = createNodeEvents({ bus, memory }, { store, chain, heads, readable: data.readable });
@@ -168,10 +168,13 @@ export async function bootNode(
   await runOptional("mcp", () => openMcpPort(core, { services, edge }));
   await runOptional("tlsnotary", () => attestation.start());
   const omniPort = await run("omni", async () => {
-    const snapshot = createNodeSnapshotService(database.read, { snapshotStore: snapshots.snapshotStore, mayFollow });
+    const snapshot = createNodeSnapshotService(database.read, {
+      snapshotStore: snapshots.snapshotStore,
+      checkFollower,
+    });
     const internal = [
       serve(PeerService, network.service),
-      serve(ChainService, chainServices.nodes),
+      serve(ChainService, serveNodes(chainServices, { mayFollow, checkFollower })),
       serve(SnapshotService, snapshot),
     ];
     // A standby has the key of the writer, so it offers no services to other nodes.

@@ -255,7 +255,6 @@ function createWorkerServices(
     heads,
     store,
     readable: data.readable,
-    mayFollow: () => false,
     readershipBytes: core.memory.readershipBytes,
   });
   return {

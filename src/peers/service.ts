@@ -11,6 +11,7 @@ import type { Implementation } from "../rpc/service.js";
 import { callableEndpoint, checkHost, parseConnectionString, parseEndpoint } from "./address-book/endpoint.js";
 import { type BookEntry, isUnverified } from "./address-book/peer.js";
 import type { PeerBook } from "./address-book/peer-book.js";
+import { peerReasons } from "./address-book/peer-reasons.js";
 import type { Challenges } from "./handshake/challenges.js";
 import type { DialRateLimit } from "./handshake/dial-rate-limit.js";
 import { type Dialer, maxGossipedPeers } from "./handshake/dialer.js";
@@ -101,7 +102,7 @@ export function createPeerService(deps: PeerServiceDeps): Implementation<typeof 
       throw new RpcError("INVALID_SIGNATURE", "The identity is not that of the TLS connection.");
     }
     if (nodeInfo.genesisHash !== genesisHash) {
-      throw new RpcError("PERMISSION_DENIED", "The caller belongs to another network: its genesis differs.");
+      throw new RpcError("PERMISSION_DENIED", peerReasons.otherNetwork(nodeInfo.genesisHash, genesisHash));
     }
     if (identity === self.key.publicKey) {
       if (self.instanceId.equals(nodeInfo.instanceId)) {
@@ -141,7 +142,7 @@ export function createPeerService(deps: PeerServiceDeps): Implementation<typeof 
     }
     const entry = book.get(endpoint);
     if ((entry === undefined || isUnverified(entry)) && book.add(endpoint, "handshake")) {
-      book.recordRejection(endpoint, rejection.message);
+      book.recordRejection(endpoint, peerReasons.invalidStatement(rejection.message));
     }
   }
 

@@ -63,6 +63,8 @@ export class CallError extends Error {
     message: string,
     /** True if the other node responded with an error of its own; false for any other error. */
     readonly isResponse: boolean,
+    /** True if the other node denied the permission. */
+    readonly isDenied = false,
   ) {
     super(message.slice(0, 300));
   }

@@ -3,14 +3,18 @@ import type { SnapshotService } from "../../gen/gatehouse/peer/v1/snapshot_pb.js
 import { createSerialQueue } from "../base/async/serial-queue.js";
 import { invalidValue } from "../rpc/parameters.js";
 import { RpcError } from "../rpc/errors.js";
-import type { Caller, Implementation } from "../rpc/service.js";
+import type { Implementation } from "../rpc/service.js";
 import type { SnapshotStore } from "./store.js";
 
 export interface SnapshotServiceDeps {
   /** Snapshot store; undefined if this node stores no snapshots. */
   readonly snapshotStore: Pick<SnapshotStore, "list" | "chunk"> | undefined;
-  /** Returns true if a peer may read the entire state, including private programs. */
-  readonly mayFollow: (identity: string | undefined) => boolean;
+  /**
+   * Checks that a peer may read the entire state, including private programs.
+   *
+   * @throws RpcError PERMISSION_DENIED
+   */
+  readonly checkFollower: (identity: string | undefined) => void;
   readonly headers: (from: number, count: number) => Promise<{ header: Uint8Array; signature: Uint8Array }[]>;
   readonly leaves: (from: number, count: number) => Promise<Uint8Array[]>;
 }
@@ -24,24 +28,18 @@ export const maxHeaders = 1_024;
 export const maxLeaves = 16_384;
 
 export function createSnapshotService(deps: SnapshotServiceDeps): Implementation<typeof SnapshotService> {
-  const { snapshotStore, mayFollow, headers, leaves } = deps;
+  const { snapshotStore, checkFollower, headers, leaves } = deps;
   // Chunks are read one at a time, which limits memory use under concurrent requests.
   const enqueue = createSerialQueue();
 
-  function checkCaller({ identity }: Caller): void {
-    if (!mayFollow(identity)) {
-      throw new RpcError("PERMISSION_DENIED", "This node sends its state to listed followers only.");
-    }
-  }
-
   return {
     async *listSnapshots(_, { caller }) {
-      checkCaller(caller);
+      checkFollower(caller.identity);
       yield* await Promise.resolve((snapshotStore?.list() ?? []).map(({ bytes }) => ({ snapshot: bytes })));
     },
 
     async *getSnapshotChunk({ snapshot, chunk }, { caller, signal }) {
-      checkCaller(caller);
+      checkFollower(caller.identity);
       const bytes = await enqueue(async () => await snapshotStore?.chunk(snapshot, chunk));
       if (bytes === undefined) {
         throw new RpcError("NOT_FOUND", "This node does not have this chunk, or no longer has it.");

@@ -142,7 +142,8 @@ test("a node follows a listed network once it is added, and an open network at o
 
   const listed = await createNetwork("listed");
   const { node, shown } = await follow(listed.node, "one");
-  const [, identity = ""] = /^Add it: +gatehouse peers add URL --identity (0x[0-9a-f]{64}) /m.exec(shown) ?? [];
+  const [, identity = ""] =
+    /^Add it: +gatehouse peers add https:\/\/HOST:53551 --identity (0x[0-9a-f]{64}) --data-dir DIR /m.exec(shown) ?? [];
   await until(async () => (await ask(node.port, "/diagnostics")).text.includes("listed followers only"));
   t.is(await blockOf(node), 0);
   const peerUrl = `https://127.0.0.1:${node.ready.ports["omni"]!}`;

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
+import { peerReasons } from "../../src/peers/address-book/peer-reasons.js";
 import { clientOf } from "../helpers/chain/submit.js";
 import { type TestKey, testKey } from "../helpers/chain/keys.js";
 import {
@@ -109,7 +110,7 @@ test("on a listed network, genesis, peers file and operator name the nodes that 
   const expectDenied = async (key: TestKey, label: string): Promise<void> => {
     const [bodies, reason] = await countBodies(t, node, key);
     t.is(bodies, 0, label);
-    t.regex(String(reason), /^PERMISSION_DENIED: .*--peers.*peers add --identity.*genesis/, label);
+    t.regex(String(reason), /^PERMISSION_DENIED: .*--peers.*peers add URL --identity KEY.*genesis/, label);
   };
   await expectDenied(stranger, "a stranger");
   await expectDenied(byOperator, "before the operator names it");
@@ -142,11 +143,19 @@ test("a listed node follows a listed network; another one is told everywhere why
   }
   t.true((await peersOf(excluded))[0]!.status.online);
   const url = endpointOf(excluded);
+  const remarkOf = async (): Promise<string | null> =>
+    (await peersOf(producer)).find(({ identity }) => identity === stranger.publicKey)!.verification.message;
+  await until(async () => (await remarkOf()) === peerReasons.unlistedHere(url, stranger.publicKey), "the producer");
+  t.is((await ask(producer.port, "/diagnostics")).text.split("requests blocks. The peer is not").length, 2, "one line");
   await control.addPeer({ endpoint: url, identity: stranger.publicKey });
   await untilAt(excluded, 1);
   await until(async () => (await healthOf(excluded)).accepting, "accepting");
-  t.is((await healthOf(excluded)).subsystems["main_loop"]!.extra, undefined);
+  await until(
+    async () => (await healthOf(excluded)).subsystems["main_loop"]!.extra === undefined,
+    "no reason at /health",
+  );
   await until(async () => (await peersOf(excluded))[0]!.verification.message === null, "no reason");
+  await until(async () => (await remarkOf()) === null, "no remark");
 });
 
 /** Places that show the reason for which a node does not follow. */

@@ -257,6 +257,25 @@ test("logs each problem once, with its file", async (t) => {
   t.deepEqual(served, [first.fingerprint], "The watcher was stopped before.");
 });
 
+test("/health shows a certificate that expires soon or cannot be reloaded, until it is replaced", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const [first, second] = [await createCertificate(dir, "first"), await createCertificate(dir, "second", 90)];
+  const node = await startTestNode(t, { "tls-cert": first.cert, "tls-key": first.key }, dir);
+  const shows = async (reason: RegExp | undefined): Promise<void> =>
+    await until(async () => {
+      const { stdout } = await run("curl", ["-sSk", `${node.rpcUrl}/health`]);
+      const { subsystems } = JSON.parse(stdout) as { subsystems: { rpc: { extra?: { reason?: string } } } };
+      const shown = subsystems.rpc.extra?.reason;
+      return reason === undefined ? shown === undefined : reason.test(shown ?? "");
+    }, String(reason));
+  await shows(/certificate of --tls-cert expires soon: it is valid until [^ ]+$/);
+  await replace(first.cert, second.cert);
+  await shows(/expires soon.*could not be reloaded.*--tls-key is not the key of the first certificate/);
+  await replace(first.key, second.key);
+  await shows(undefined);
+  t.pass();
+});
+
 test("warns when the certificate expires soon, and again when it has expired", async (t) => {
   const dir = await temporaryDirectory(t);
   const { cert, key } = await createCertificate(dir, "first");

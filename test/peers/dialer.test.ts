@@ -66,7 +66,7 @@ test("closes the least recently used channel above 1,024", async (t) => {
 
 test("does not call a peer with an unexpected identity", async (t) => {
   const { client, call, closed } = openClient({ expected: "0x2" });
-  await t.throwsAsync(call(1), { instanceOf: CallError, message: /does not prove the expected identity/ });
+  await t.throwsAsync(call(1), { instanceOf: CallError, message: /proves the identity 0x1, and no longer 0x2/ });
   t.deepEqual(closed, [authorityOf(1)]);
   t.is(client.identityOf(endpoint(1)), undefined);
 });

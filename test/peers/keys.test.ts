@@ -111,7 +111,12 @@ test("a node that lost its key continues with a new one, once peers files do not
   await t.throwsAsync(startAgain(t, node, false), { message: /whose key is not at/ });
   const again = await startAgain(t, node, true);
   t.not(again.publicKey, node.publicKey);
-  await untilPeerIs(producer, new RegExp(`proved the identity ${again.publicKey}, which is not the expected one`));
+  await untilPeerIs(
+    producer,
+    new RegExp(
+      `proved the identity ${again.publicKey}, and not the expected ${node.publicKey}.*correct the peers file`,
+    ),
+  );
   await again.stop();
 
   // After the peers file changes, nothing remembers the old key.

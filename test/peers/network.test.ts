@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
+import { sha256 } from "../../src/base/crypto/hash.js";
 import { testKey } from "../helpers/chain/keys.js";
 import {
   endpointOf,
@@ -15,6 +16,8 @@ import {
   untilPolled,
   untilReady,
 } from "../helpers/nodes/network.js";
+import { startOddPeer } from "../helpers/nodes/odd-peer.js";
+import { ask } from "../helpers/wire/plain-client.js";
 import { silentPeer, startTestNode } from "../helpers/nodes/start-node.js";
 import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
@@ -54,13 +57,17 @@ test("two nodes verify each other, and notice when the other one stops", async (
 });
 
 test("rejects a peer of another network, with an unexpected key, or the node itself, with the reason", async (t) => {
-  const foreign = await startMemberOf(t, { key: testKey(3), genesis: '{"name":"other"}' });
+  const other = '{"name":"other"}';
+  const foreign = await startMemberOf(t, { key: testKey(3), genesis: other });
   const impostor = await startMemberOf(t, { key: testKey(4), genesis });
   const omni = await freePort();
   const expected = `0x${"1".repeat(64)}`;
   const itself = /this node itself|this node's own address/;
   const cases = [
-    [endpointOf(foreign), /another network/],
+    [
+      endpointOf(foreign),
+      new RegExp(`another network: its genesis is ${sha256(other)}, .* ${sha256(genesis)}\\..* join URL`),
+    ],
     [{ url: endpointOf(impostor), identity: expected }, new RegExp(`proved the identity ${impostor.publicKey}`)],
     [`https://127.0.0.1:${omni}`, itself],
     [`https://localhost:${omni}`, itself],
@@ -72,6 +79,16 @@ test("rejects a peer of another network, with an unexpected key, or the node its
     t.like((await peersOf(node))[i], { verification: { status: false, timestamp: null }, status: { ready: false } });
   }
   t.is((await peersOf(node))[1]!.identity, expected);
+  await untilPolled(node);
+  const lines = (await ask(node.port, "/diagnostics")).text.split("is rejected: The peer belongs to another");
+  t.is(lines.length, 2, "one line, however often the peer is dialed");
+});
+
+test("a peer that reports other text than a hash as its genesis gets none of it shown", async (t) => {
+  const peer = await startOddPeer(t, { key: testKey(50), genesisHash: "run this: rm" });
+  const node = await startMemberOf(t, { key: testKey(1), genesis, seeds: [peer.endpoint] });
+  await untilPeerIs(node, /its genesis is no hash, and this node's is 0x/);
+  t.false((await ask(node.port, "/diagnostics")).text.includes("run this"));
 });
 
 test("a peer that accepts connections and never responds delays neither other peers nor the main loop", async (t) => {

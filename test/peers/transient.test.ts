@@ -5,6 +5,7 @@ import { BlockSchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/blo
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { RelayTransactionsRequestSchema } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import type { BookEntry } from "../../src/peers/address-book/peer.js";
+import { testKey } from "../helpers/chain/keys.js";
 import { createRelayReceiver } from "../../src/peers/relay/relay-receiver.js";
 import { createSync } from "../../src/peers/sync/sync.js";
 import { errorCatalog, RpcError, type Reason } from "../../src/rpc/errors.js";
@@ -33,6 +34,7 @@ test("a peer is penalized for a block that cannot be applied unless the reason i
     const failure = new RpcError(reason, "No.");
     const fail = () => t.fail(reason);
     const sync = createSync({
+      self: { key: testKey(1), endpoint: () => "https://b.test" },
       book: {
         ...{ healthy: () => (applied === 0 ? [peer] : []), highestBlock: () => 1n, pause: fail, recordFailure: fail },
         penalize: (endpoint) => void penalized.push(endpoint),

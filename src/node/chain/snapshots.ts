@@ -120,7 +120,7 @@ export async function openSnapshots(
 /** Creates the service, over a database, that nodes query during a snapshot sync. */
 export function createNodeSnapshotService(
   db: Queries,
-  deps: Pick<SnapshotServiceDeps, "snapshotStore" | "mayFollow">,
+  deps: Pick<SnapshotServiceDeps, "snapshotStore" | "checkFollower">,
 ): Implementation<typeof SnapshotService> {
   return createSnapshotService({
     ...deps,

@@ -14,13 +14,16 @@ import type { PeerClient } from "../../peers/handshake/client.js";
 import { createDialRateLimit } from "../../peers/handshake/dial-rate-limit.js";
 import { type Dialer, maxGossipedPeers } from "../../peers/handshake/dialer.js";
 import { checkHost, type EndpointPolicy, parseEndpoint } from "../../peers/address-book/endpoint.js";
+import { isFromOperator } from "../../peers/address-book/peer.js";
 import { createPeerBook } from "../../peers/address-book/peer-book.js";
+import { peerReasons } from "../../peers/address-book/peer-reasons.js";
 import { createBookSaver, loadPeers } from "../../peers/address-book/peer-store.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { NodePool } from "../chain/chain.js";
 import { untilDatabaseResponds } from "../lifecycle/database-wait.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { Forks } from "./forks.js";
+import { createPeerLog } from "./peer-log.js";
 import type { NodeSnapshotSyncDeps } from "./snapshot-sync.js";
 
 /** Parts of the node that the network uses, besides the core. */
@@ -56,6 +59,8 @@ export async function openBook(
   const stored = isHidden ? [] : await untilDatabaseResponds(core, () => loadPeers(database.read));
   const file = isHidden ? undefined : findFile(config.dataDir, config.peersFile, "peers");
   const named = file === undefined ? [] : await readPeersFile(file);
+  // Strangers cannot use up the lines about peers that the operator named.
+  const [logNamed, logOther] = [createPeerLog(core), createPeerLog(core)];
   const book = createPeerBook({
     ownIdentity: key.publicKey,
     // The current peers file decides: an entry that was stored from it becomes an ordinary peer without a fixed key,
@@ -65,6 +70,8 @@ export async function openBook(
     ),
     intervalMs: config.loopIntervalMs,
     nowMs: Date.now,
+    onRejection: (peer, reason) =>
+      (isFromOperator(peer) ? logNamed : logOther)(peer.endpoint, `The peer ${peer.endpoint} is rejected: ${reason}`),
   });
   for (const { url, identity } of named) {
     book.add(parseSetting(`The peers file ${file}`, url, policy), "file", identity);
@@ -132,7 +139,7 @@ export function createBookCommands(
         );
       }
       if (endpoint === addresses.omniUrl) {
-        throw new RpcError("INVALID_REQUEST", "The peer URL is this node's own address; add a different one.");
+        throw new RpcError("INVALID_REQUEST", peerReasons.ownAddress());
       }
       book.add(endpoint, "operator", identity);
       await dialer.dialInProgress(endpoint);

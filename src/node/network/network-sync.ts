@@ -110,7 +110,7 @@ export function createNodeSync(
     return { number, statedMs: heads.latestMs(hash) };
   });
   const sync = createSync({
-    ...{ book, onEnd: announce },
+    ...{ self, book, onEnd: announce },
     chain: { head: () => chain.head()?.number, apply: (block) => chain.apply(block), receive: receiveHeader },
     blocks: (endpoint, fromNumber, signal) =>
       client.stream(endpoint, ChainService.method.listBlocks, { fromNumber }, signal),

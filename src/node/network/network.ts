@@ -11,6 +11,7 @@ import { createChallenges } from "../../peers/handshake/challenges.js";
 import { createDuplicateIdentities } from "../../peers/handshake/duplicate-keys.js";
 import { createPeerService } from "../../peers/service.js";
 import type { NodeCore } from "../lifecycle/core.js";
+import { createFollowerCheck } from "./follower-check.js";
 import { createMayFollow, warnOfOpenPrograms } from "./followers.js";
 import { countPeers, createBookCommands, nameEndpoint, type NetworkParts, openBook } from "./network-book.js";
 import { createNodeLoop, createTaskErrors, reportProgress } from "./network-loop.js";
@@ -74,6 +75,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NetworkParts) {
   });
 
   return {
+    checkFollower: createFollowerCheck(core, { mayFollow, book }),
     ...{ book, mayFollow, mainLoop, readiness, isSynced: readiness.isSynced, whyUnknown, checkClock },
     /** Service for other nodes. */
     service: createPeerService({

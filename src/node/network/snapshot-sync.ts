@@ -6,6 +6,7 @@ import type { ChainStore } from "../../chain/blocks/store.js";
 import type { Database } from "../../db/queries/database.js";
 import type { PeerClient } from "../../peers/handshake/client.js";
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
+import { peerReasons } from "../../peers/address-book/peer-reasons.js";
 import { CallError } from "../../rpc/channel.js";
 import { RpcError } from "../../rpc/errors.js";
 import { createSnapshotSync } from "../../snapshot/sync.js";
@@ -71,7 +72,7 @@ export function createNodeSnapshotSync(
       drop(endpoint, cause, reason) {
         log.warn({ subsystem: "main_loop", endpoint }, `Dropped the peer ${endpoint}: ${reason}`);
         if (cause === "dishonest") {
-          book.penalize(endpoint, reason);
+          book.penalize(endpoint, peerReasons.invalidData(reason));
         }
       },
       isUnanswered: (error) => error instanceof CallError || (error instanceof RpcError && !error.kind.transient),

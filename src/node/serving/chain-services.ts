@@ -4,12 +4,11 @@ import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { createBlockRedactor, revealAll, type ReadAccess } from "../../chain/blocks/block-redactor.js";
 import { createChainService } from "../../chain/service.js";
-import { RpcError } from "../../rpc/errors.js";
 import type { Call, Implementation } from "../../rpc/service.js";
 import type { ReadablePrograms } from "../../storage/stores/program-list-store.js";
 import { canRead, readAccessControl } from "../../storage/programs/access.js";
 import { targetAddress } from "../../base/program-address.js";
-import type { MayFollow } from "../network/followers.js";
+import type { NodeNetwork } from "../network/network.js";
 
 type Parameter<I extends number> = Parameters<typeof createChainService>[I];
 
@@ -19,34 +18,35 @@ export function createChainServices(deps: {
   readonly heads: Parameter<1>;
   readonly store: Parameter<2>;
   readonly readable: ReadablePrograms;
-  readonly mayFollow: MayFollow;
   readonly readershipBytes: number;
 }) {
-  const { chain, heads, store, readable, mayFollow, readershipBytes } = deps;
+  const { chain, heads, store, readable, readershipBytes } = deps;
   const redactor = createBlockRedactor(createReadership(readable), readershipBytes);
   /** Service for the public. A caller reads only those program transactions whose program the caller may read. */
   const anyCaller = createChainService(chain, heads, store, redactor);
   /** Service for the operator, which shows everything: the operator has the database anyway. */
   const operator = createChainService(chain, heads, store, revealAll);
-  /** Service for other nodes. Followers read everything; other nodes read as the public, but not the stream of blocks. */
-  const nodes = Object.fromEntries(
+  return { anyCaller, operator };
+}
+
+/** Creates the service for other nodes. Followers read everything; others read as the public, but not the stream of blocks. */
+export function serveNodes(
+  { anyCaller, operator }: ReturnType<typeof createChainServices>,
+  { mayFollow, checkFollower }: Pick<NodeNetwork, "mayFollow" | "checkFollower">,
+): Implementation<typeof ChainService> {
+  return Object.fromEntries(
     ChainService.methods.map(({ localName }) => [
       localName,
       (request: never, call: Call) => {
-        const isFollower = mayFollow(call.caller.identity);
-        if (localName === "listBlocks" && !isFollower) {
-          throw new RpcError("PERMISSION_DENIED", notListed);
+        const { identity } = call.caller;
+        if (localName === "listBlocks") {
+          checkFollower(identity);
         }
-        return (isFollower ? operator : anyCaller)[localName as "getHead"](request, call);
+        return (mayFollow(identity) ? operator : anyCaller)[localName as "getHead"](request, call);
       },
     ]),
   ) as Implementation<typeof ChainService>;
-  return { anyCaller, operator, nodes };
 }
-
-const notListed =
-  "This node sends blocks to listed followers only: ask its operator to add your node's key in --peers or with gatehouse " +
-  "peers add --identity. Followers in the network's genesis are listed, too.";
 
 /**
  * Creates the access rule for transactions: the access of a program also applies to transactions on it. All other

@@ -13,7 +13,7 @@ import { makeFilePrivate, privateFileMode, withPrivateUmask, writeNewFile } from
 import type { NodeCore } from "../lifecycle/core.js";
 import { drainOnStop } from "./listeners.js";
 import type { NodeNetwork } from "../network/network.js";
-import { type BookEntry, whyUnused } from "../../peers/address-book/peer.js";
+import { type BookEntry, remarkOn } from "../../peers/address-book/peer.js";
 import { createUnrestrictedGate } from "../../edge/unrestricted-gate.js";
 import type { Gate } from "../../rpc/gate.js";
 import type { RpcListener } from "../../rpc/port/listen.js";
@@ -121,7 +121,7 @@ function showEntry(entry: BookEntry): ShownEntry {
     lastSeenMs: entry.lastSeenMs === undefined ? undefined : BigInt(entry.lastSeenMs),
     failures: entry.failures,
     nextTryMs: entry.nextTryMs === 0 ? undefined : BigInt(Math.round(entry.nextTryMs)),
-    message: whyUnused(entry),
+    message: remarkOn(entry),
   };
 }
 

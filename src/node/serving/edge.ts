@@ -87,7 +87,7 @@ export async function createNodeEdge(
   const limits = limitsOf(core, core.connections.public);
   const edge = createPublicEdge(core, { ...deps, requests: metrics, traces: () => traces }, limits);
   workers?.shareUsage(edge);
-  showOverload(core, () => edge.overload() ?? workers?.overload());
+  showReason(core, () => edge.overload() ?? workers?.overload() ?? deps.tls.problem());
   if (config.identityMode === "trusted-header") {
     warn(
       "rpc",
@@ -151,15 +151,15 @@ export function createPublicEdge(
   return edge;
 }
 
-/** Interval in milliseconds at which `/health` is told whether the public port rejects requests. */
+/** Interval in milliseconds at which `/health` is told whether the public port rejects requests, or has a bad certificate. */
 const showEveryMs = 1_000;
 
-function showOverload(
+function showReason(
   { subsystems, onShutdown }: Pick<NodeCore, "onShutdown" | "subsystems">,
-  overload: () => string | undefined,
+  reason: () => string | undefined,
 ): void {
-  const timer = setInterval(() => subsystems.set("rpc", { extra: { reason: overload() } }), showEveryMs).unref();
-  onShutdown("the report of overload", () => clearInterval(timer));
+  const timer = setInterval(() => subsystems.set("rpc", { extra: { reason: reason() } }), showEveryMs).unref();
+  onShutdown("the report of the public port", () => clearInterval(timer));
 }
 
 /** Limit on the wait in milliseconds. */

@@ -18,6 +18,8 @@ export interface NodeTls {
   readonly credentials: () => TlsCredentials | undefined;
   /** Returns the expiry of the current certificate in Unix milliseconds; undefined for cleartext. */
   readonly notAfterMs: () => number | undefined;
+  /** Returns a message about an invalid or soon expired certificate, or one that cannot be reloaded; undefined if none. */
+  readonly problem: () => string | undefined;
   /** Registers a function that is called with each new certificate and its key. */
   onRenewed(apply: (credentials: TlsCredentials) => void): void;
 }
@@ -44,7 +46,8 @@ export async function openTls(
   const paths = tlsPaths(config);
   if (paths === undefined) {
     bus.on("reloadRequested", () => log.info({}, "There is no certificate to reload: no --tls-cert is given"));
-    return { credentials: () => undefined, notAfterMs: () => undefined, onRenewed: () => undefined };
+    const none = () => undefined;
+    return { credentials: none, notAfterMs: none, problem: none, onRenewed: none };
   }
   const first = await readTlsFiles(paths).catch((error: unknown) => {
     throw new StartError(
@@ -131,10 +134,7 @@ export function followTlsFiles(
     const message = errorMessage(error);
     if (!isStopped && (isRequested || message !== problem)) {
       const file = error instanceof TlsFilesError ? error.file : undefined;
-      log.warn(
-        { subsystem, file },
-        `The certificate could not be reloaded; the node continues with the current one and retries: ${message}`,
-      );
+      log.warn({ subsystem, file }, describeReload(message));
     }
     problem = message;
   }
@@ -150,6 +150,8 @@ export function followTlsFiles(
   return {
     credentials: () => current.credentials,
     notAfterMs: () => Date.parse(current.certificate.validTo),
+    problem: () =>
+      [expiry, problem && describeReload(problem)].filter((reason) => reason !== undefined).join(" ") || undefined,
     onRenewed: (renew: (credentials: TlsCredentials) => void) => void listeners.push(renew),
     /**
      * Reads the files, after all reads in progress. Never rejects. Logs a known result again only if the operator
@@ -161,6 +163,10 @@ export function followTlsFiles(
       isStopped = true;
     },
   };
+}
+
+function describeReload(problem: string): string {
+  return `The certificate could not be reloaded; the node continues with the current one and retries: ${problem}`;
 }
 
 /**

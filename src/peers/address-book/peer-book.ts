@@ -16,6 +16,7 @@ import {
   peerMessage,
   whyUnused,
 } from "./peer.js";
+import { peerReasons } from "./peer-reasons.js";
 import type { ProvenPeer, VerifiedStatus } from "./status.js";
 
 /** Limit on verified peers and peers from handshakes, except those that the operator named. */
@@ -55,11 +56,14 @@ export function createPeerBook({
   stored,
   intervalMs,
   nowMs,
+  onRejection = () => undefined,
 }: {
   readonly ownIdentity: string;
   readonly stored: readonly NewPeer[];
   readonly intervalMs: number;
   readonly nowMs: () => number;
+  /** Called with each rejection of a peer. */
+  readonly onRejection?: (peer: BookEntry, reason: string) => void;
 }) {
   const entries = createBookEntries(stored);
   let cachedList: { readonly peers: readonly Peer[]; readonly revision: number } | undefined;
@@ -128,31 +132,37 @@ export function createPeerBook({
 
   /** Records a response that must not be trusted. The peer is no longer verified. */
   function recordRejection(endpoint: string, message: string): void {
-    change(endpoint, (entry, now) => ({
-      ...failedFields(entry, now),
-      ...{ verifiedMs: undefined, message, lastDialedMs: now },
-    }));
+    change(endpoint, (entry, now) => {
+      onRejection(entry, message);
+      return { ...failedFields(entry, now), verifiedMs: undefined, message, lastDialedMs: now };
+    });
+  }
+
+  /** Records why this node sends no blocks to the verified peer with this identity; undefined if it may follow. */
+  function recordRefusal(identity: string, refusal: string | undefined): void {
+    const holder = entries.holderOf(identity);
+    if (holder !== undefined && holder.refusal !== refusal) {
+      entries.put({ ...holder, refusal });
+    }
   }
 
   /** Returns an error message if another peer that is online holds the identity; otherwise undefined. */
   function findIdentityConflict(identity: string, endpoint: string): string | undefined {
     const holder = entries.holderOf(identity);
     const isElsewhere = holder !== undefined && holder.endpoint !== endpoint && holder.announced !== endpoint;
-    return isElsewhere && holder.online
-      ? `Its identity belongs to the peer at ${holder.endpoint}, which responds.`
-      : undefined;
+    return isElsewhere && holder.online ? peerReasons.heldIdentity(holder.endpoint) : undefined;
   }
 
   /** Returns an error message if the proof of a peer does not match its entry; otherwise undefined. */
   function findRejectionReason(entry: BookEntry, { identity, announced }: ProvenPeer): string | undefined {
     if (identity === ownIdentity) {
-      return "The peer URL is this node's own address; add a different one.";
+      return peerReasons.ownAddress();
     }
     if (entry.expectedIdentity !== undefined && entry.expectedIdentity !== identity) {
-      return `The peer proved the identity ${identity}, which is not the expected one.`;
+      return peerReasons.unexpectedKey(entry.endpoint, identity, entry.expectedIdentity, entry.origin === "file");
     }
     if (announced !== entry.endpoint && !isFromOperator(entry)) {
-      return `It announces the address ${announced}, which differs from the address it was found at.`;
+      return peerReasons.otherAddress(announced);
     }
     return findIdentityConflict(identity, entry.endpoint);
   }
@@ -164,7 +174,7 @@ export function createPeerBook({
       return;
     }
     if (isFromOperator(holder)) {
-      const message = `Its identity has moved to ${endpoint}.`;
+      const message = peerReasons.movedIdentity(endpoint);
       entries.put({ ...holder, verifiedMs: undefined, handshaken: false, message });
     } else {
       entries.remove(holder.endpoint);
@@ -228,6 +238,9 @@ export function createPeerBook({
 
     /** Adds a peer, or updates its origin. Returns false if the book has no capacity for the peer. */
     add(endpoint: string, origin: PeerOrigin, expectedIdentity?: string): boolean {
+      if (expectedIdentity !== undefined) {
+        recordRefusal(expectedIdentity, undefined);
+      }
       const known = entries.get(endpoint);
       if (known === undefined) {
         const hasCapacity = evictFor(origin);
@@ -299,6 +312,7 @@ export function createPeerBook({
         .map(({ announced, identity }) => ({ endpoint: announced, identity: identity! })),
 
     recordRejection,
+    recordRefusal,
     /** Records a failed call. */
     recordFailure: (endpoint: string, failure: string) =>
       change(endpoint, (entry, now) => failedFields(entry, now, failure)),
@@ -315,7 +329,9 @@ export function createPeerBook({
         const { status, ...proof } = proven;
         releaseIdentity(proof.identity, endpoint);
         const now = nowMs();
-        entries.put({ ...entry, ...proof, ...respondedFields(status, entry, now), verifiedMs: now, handshaken: true });
+        const refusal = entry.identity === proof.identity ? entry.refusal : undefined;
+        const responded = { ...respondedFields(status, entry, now), refusal };
+        entries.put({ ...entry, ...proof, ...responded, verifiedMs: now, handshaken: true });
       }
       return rejection;
     },

@@ -1,5 +1,6 @@
 /** Peer as stored in the address book, and as API responses show it. */
 import { makeImmutable } from "../../base/caches/immutable.js";
+import { peerReasons } from "./peer-reasons.js";
 import type { VerifiedStatus } from "./status.js";
 
 /** Origin of a peer: the file of --peers, the operator, a handshake by the peer itself, or gossip of another peer. */
@@ -42,6 +43,8 @@ export interface BookEntry extends StoredPeer, Omit<VerifiedStatus, "head"> {
   readonly message: string | undefined;
   /** Error of the last call, if it failed. */
   readonly failure: string | undefined;
+  /** Reason for which this node sends the peer no blocks, since the peer has requested some. */
+  readonly refusal: string | undefined;
   /** Time until which the node does not download blocks from this peer, and ignores the chain state that it reports. */
   readonly penalizedUntilMs: number;
   /** Number of penalties. */
@@ -57,7 +60,7 @@ export function entryOf(peer: NewPeer): BookEntry {
     ...peer,
     ...{ announced: peer.endpoint, instanceId: undefined, handshaken: false, lastDialedMs: 0 },
     ...{ online: false, accepting: false, head: undefined, statedMs: 0, lowestBlock: 0n, clockOffsetMs: undefined },
-    ...{ message: undefined, failure: undefined, penalizedUntilMs: 0, penalties: 0 },
+    ...{ message: undefined, failure: undefined, refusal: undefined, penalizedUntilMs: 0, penalties: 0 },
   });
 }
 
@@ -78,7 +81,10 @@ export const provenIdentity = (entry: BookEntry | undefined): string | undefined
 
 /** Returns the reason for which the node does not use a peer; undefined if there is none. */
 export const whyUnused = ({ message, failure, verifiedMs }: BookEntry): string | undefined =>
-  message ?? failure ?? (verifiedMs === undefined ? "The peer has not responded yet." : undefined);
+  message ?? failure ?? (verifiedMs === undefined ? peerReasons.notCalled() : undefined);
+
+/** Returns the reason for which the node does not use a peer, or sends it no blocks; undefined if there is none. */
+export const remarkOn = (entry: BookEntry): string | undefined => whyUnused(entry) ?? entry.refusal;
 
 /** Peer with the fields of the contract's `Peer` message. */
 export type Peer = ReturnType<typeof createPeerMessage>;
@@ -100,7 +106,7 @@ function createPeerMessage(entry: BookEntry) {
     identity: identity ?? expectedIdentity ?? "",
     verification: {
       status: isVerified,
-      message: whyUnused(entry),
+      message: remarkOn(entry),
       timestampMs: verifiedMs === undefined ? undefined : BigInt(verifiedMs),
     },
     sync: { status: accepting, block: entry.head?.number, blockHash: entry.head?.hash },

@@ -7,6 +7,7 @@ import type {
   MessageShape,
 } from "@bufbuild/protobuf";
 import { LRUCache } from "lru-cache";
+import { peerReasons } from "../address-book/peer-reasons.js";
 import { CallError, type Channel, type OpenChannel } from "../../rpc/channel.js";
 
 export interface PeerClientDeps {
@@ -44,7 +45,7 @@ export function createPeerClient({ openChannel, resolve, expectedIdentity, deadl
     const expected = expectedIdentity(endpoint);
     if (channel.identity !== undefined && expected !== undefined && channel.identity !== expected) {
       channel.close();
-      throw new CallError("The peer does not prove the expected identity.", false);
+      throw new CallError(peerReasons.changedKey(channel.identity, expected), false);
     }
     return channel;
   }

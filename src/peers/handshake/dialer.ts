@@ -10,6 +10,7 @@ import { type DialRateLimit, DialRateLimited } from "./dial-rate-limit.js";
 import { type HandshakeDeps, performHandshake } from "./handshake.js";
 import { callableEndpoint } from "../address-book/endpoint.js";
 import type { PeerBook } from "../address-book/peer-book.js";
+import { peerReasons } from "../address-book/peer-reasons.js";
 
 export interface DialerDeps extends HandshakeDeps {
   readonly client: Pick<PeerClient, "call" | "drop" | "identityOf">;
@@ -98,15 +99,15 @@ export function createDialer(deps: DialerDeps) {
 
   function record(endpoint: string, error: unknown, hasFreshHandshake: boolean): void {
     if (error instanceof RpcError) {
-      book.recordRejection(endpoint, error.message);
+      book.recordRejection(endpoint, peerReasons.invalidStatement(error.message));
     } else if (error instanceof DialRateLimited) {
       return;
     } else if (!(error instanceof CallError)) {
       onError(error);
     } else if (error.isResponse && !hasFreshHandshake) {
-      book.recordRejection(endpoint, `The peer rejected this node: ${error.message}`);
+      book.recordRejection(endpoint, peerReasons.rejectedThisNode(error.message));
     } else {
-      book.recordFailure(endpoint, error.message);
+      book.recordFailure(endpoint, peerReasons.unreachable(error.message));
     }
   }
 

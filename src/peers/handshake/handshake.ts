@@ -18,6 +18,7 @@ import { verifyEd25519 } from "../../base/crypto/ed25519.js";
 import { hex32 } from "../../base/crypto/hash.js";
 import { RpcError } from "../../rpc/errors.js";
 import { type EndpointPolicy, parseConnectionString, parseEndpoint } from "../address-book/endpoint.js";
+import { peerReasons } from "../address-book/peer-reasons.js";
 import type { ProvenPeer, StatusReader } from "../address-book/status.js";
 import type { PeerClient } from "./client.js";
 
@@ -114,11 +115,11 @@ export async function performHandshake(
 ): Promise<{ readonly proven: ProvenPeer; readonly peers: readonly KnownPeer[] }> {
   const challenged = await client.call(endpoint, PeerService.method.getChallenge, {});
   if (challenged.genesisHash !== genesisHash) {
-    throw new RpcError("PERMISSION_DENIED", "The peer belongs to another network: its genesis differs.");
+    throw new RpcError("PERMISSION_DENIED", peerReasons.otherNetwork(challenged.genesisHash, genesisHash));
   }
   if (client.identityOf(endpoint) === self.key.publicKey) {
     if (self.instanceId.equals(challenged.instanceId)) {
-      throw new RpcError("PERMISSION_DENIED", "The peer URL is this node's own address; add a different one.");
+      throw new RpcError("PERMISSION_DENIED", peerReasons.ownAddress());
     }
     // Continue with the handshake. The other process rejects it, and thereby learns of this process.
     onKeyElsewhere(endpoint);

@@ -11,8 +11,11 @@ import { CallError } from "../../rpc/channel.js";
 import { RpcError } from "../../rpc/errors.js";
 import type { BookEntry } from "../address-book/peer.js";
 import { type PeerBook, shuffle } from "../address-book/peer-book.js";
+import { peerReasons } from "../address-book/peer-reasons.js";
 
 export interface SyncDeps {
+  /** Key and internal address of this node. */
+  readonly self: { readonly key: { readonly publicKey: string }; endpoint(): string };
   readonly book: Pick<PeerBook, "healthy" | "highestBlock" | "penalize" | "pause" | "recordFailure">;
   readonly chain: {
     /** Returns the number of the latest block; undefined if there is no chain. */
@@ -73,7 +76,7 @@ export type Sync = ReturnType<typeof createSync>;
 export type SyncProgress = NonNullable<ReturnType<Sync["progress"]>>;
 
 /** Creates a synchronization. It stays idle until `kick` is called. */
-export function createSync({ book, chain, blocks, nowMs, onError, onEnd, onPeerDropped }: SyncDeps) {
+export function createSync({ self, book, chain, blocks, nowMs, onError, onEnd, onPeerDropped }: SyncDeps) {
   const stopping = new AbortController();
   const stopped = stopping.signal;
   const meter = createRateMeter(nowMs, rateWindowS);
@@ -159,17 +162,17 @@ export function createSync({ book, chain, blocks, nowMs, onError, onEnd, onPeerD
         return undefined;
       }
       if (error instanceof Stalled) {
-        return { record: "pause", reason: error.message };
+        return { record: "pause", reason: peerReasons.stalled(error.message) };
       }
       // A transient error is caused by this node, so the block itself is not rejected.
       if (error instanceof RpcError && !error.kind.transient) {
         await compareLatestBlock(endpoint, signal);
-        return { record: "penalize", reason: `It sent an invalid block. ${error.message}` };
+        return { record: "penalize", reason: peerReasons.invalidData(`It sent an invalid block. ${error.message}`) };
       }
       if (error instanceof CallError) {
         return error.isResponse
-          ? { record: "pause", reason: `It refused to send blocks: ${error.message}` }
-          : { record: "recordFailure", reason: error.message };
+          ? { record: "pause", reason: describeRefusal(error) }
+          : { record: "recordFailure", reason: peerReasons.unreachable(error.message) };
       }
       throw error;
     } finally {
@@ -177,6 +180,9 @@ export function createSync({ book, chain, blocks, nowMs, onError, onEnd, onPeerD
       controller.abort();
     }
   }
+
+  const describeRefusal = ({ isDenied, message }: CallError): string =>
+    isDenied ? peerReasons.unlistedThere(self.endpoint(), self.key.publicKey) : peerReasons.refusedBlocks(message);
 
   /** Applies a stream of blocks. Calls a function once one has arrived. */
   async function applyAll(
@@ -209,7 +215,7 @@ export function createSync({ book, chain, blocks, nowMs, onError, onEnd, onPeerD
     }
     return stopped.aborted || chain.head()! >= reportedHead
       ? undefined
-      : { record: "pause", reason: `It did not send block ${reportedHead}, which it reported to have.` };
+      : { record: "pause", reason: peerReasons.missingBlock(reportedHead) };
   }
 
   /**

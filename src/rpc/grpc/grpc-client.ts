@@ -13,6 +13,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { Client, ClientReadableStream, Interceptor, ServiceError } from "@grpc/grpc-js";
 import { isIPv6 } from "node:net";
+import { Code } from "../../../gen/google/rpc/code_pb.js";
 import { StatusSchema } from "../../../gen/google/rpc/status_pb.js";
 import type { TlsCredentials } from "../../base/crypto/certificate.js";
 import { CallError, type ChannelTarget, type OpenChannel } from "../channel.js";
@@ -178,7 +179,8 @@ function toCallError(error: Partial<ServiceError>): CallError {
   const [details] = error.metadata?.get("grpc-status-details-bin") ?? [];
   if (Buffer.isBuffer(details)) {
     try {
-      return new CallError(fromBinary(StatusSchema, details).message, true);
+      const { code, message } = fromBinary(StatusSchema, details);
+      return new CallError(message, true, (code as Code) === Code.PERMISSION_DENIED);
     } catch {
       // Malformed details, which no node sends.
     }

@@ -47,7 +47,7 @@ export interface OddPeer {
   readonly genesisHash: string;
   /** Returns the status for each request. */
   readonly status?: () => Status;
-  /** Streams blocks for a call. The stream ends when it returns. */
+  /** Streams blocks for a call. The stream ends when it returns, or with the ServiceError that it throws. */
   readonly blocks?: (fromNumber: bigint, send: (block: Block | undefined) => Promise<void>) => Promise<void>;
   readonly peers?: readonly MessageInitShape<typeof KnownPeerSchema>[];
   /** True if the peer has verified its caller before. Others are asked for a handshake again. */
@@ -125,7 +125,13 @@ export async function startOddPeer(t: Teardown, odd: OddPeer): Promise<{ readonl
       }
     };
     const end = (): void => void call.end();
-    void Promise.resolve(odd.blocks?.(fromNumber, send)).then(end, end);
+    void Promise.resolve(odd.blocks?.(fromNumber, send)).then(end, (error: unknown) => {
+      if (error instanceof Error && "metadata" in error) {
+        call.emit("error", error);
+      } else {
+        end();
+      }
+    });
   };
   server.addService({ blocks: definitionOf(ChainService.method.listBlocks) }, { blocks });
   const pair = { cert_chain: Buffer.from(cert), private_key: Buffer.from(key) };
