@@ -8,6 +8,7 @@ import { hex32, sha256 } from "../base/crypto/hash.js";
 import { InputError } from "../base/errors/start-error.js";
 import { loadOrCreateNodeKey } from "../base/crypto/node-key.js";
 import { parseGenesis } from "../chain/blocks/genesis.js";
+import { optionsByKey } from "../config/options.js";
 import { pathInDataDir, writeDataDirFile } from "../config/data-dir-files.js";
 import { requestOk } from "./calls/request-node.js";
 import { ExitError } from "./usage/errors.js";

@@ -55,8 +55,8 @@ export class FairScheduler {
   private isUrgent = false;
   /** Time of the last call of {@link hurry}, on the clock of `performance.now()`. */
   private hurriedAtMs = -Infinity;
-  /** Time of the first tick in a row that skipped the deferred tasks; undefined if the last tick ran some. */
-  private skippedSinceMs: number | undefined;
+  /** Time of the last tick that ran deferred tasks, or at which the first of them was deferred. */
+  private ranAtMs = 0;
 
   /**
    * @param maxTasks limit on the deferred tasks of one tick, for tasks that cause work after their end.
@@ -86,6 +86,7 @@ export class FairScheduler {
     }
     if (!this.isDraining) {
       this.isDraining = true;
+      this.ranAtMs = this.paceMs === 0 ? 0 : performance.now();
       setImmediate(this.drain);
     }
   }
@@ -140,7 +141,7 @@ export class FairScheduler {
       setImmediate(this.drain);
       return;
     }
-    this.skippedSinceMs = undefined;
+    this.ranAtMs = sinceMs;
     try {
       while (left > 0 && this.hasTasks()) {
         const { run, item } = takeTask(this.root);
@@ -157,11 +158,7 @@ export class FairScheduler {
 
   /** Returns the number of tasks of a tick while the next one is awaited. */
   private urgentTasksAt(nowMs: number): number {
-    if (this.paceMs === 0) {
-      return urgentTasks;
-    }
-    this.skippedSinceMs ??= nowMs;
-    return Math.floor((nowMs - this.skippedSinceMs) / this.paceMs);
+    return this.paceMs === 0 ? urgentTasks : Math.floor((nowMs - this.ranAtMs) / this.paceMs);
   }
 
   /** Returns true if a tick has time left for tasks of which the first began at this time. */
