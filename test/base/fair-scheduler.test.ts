@@ -102,7 +102,7 @@ test("lets the flows of a flow take turns, which count as one for others", async
 });
 
 test("keeps the tasks of a flow apart from those that it has in another scheduler", async (t) => {
-  const [busy, other] = [new FairScheduler(1, 8), new FairScheduler()];
+  const [busy, other] = [new FairScheduler(1, 1_000), new FairScheduler()];
   const address = new Flow();
   const ran: string[] = [];
   const push = (name: string): void => void ran.push(name);
