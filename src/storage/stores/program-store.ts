@@ -95,11 +95,11 @@ export function createProgramStore(db: Queries): Programs {
         }
         const { large, data } = await fullReads.run(address, async () => {
           const found = await checkRow(address, await queries.withParts([address]), reader);
-          const isLarge = found?.program.in_parts === true;
-          return {
-            large: found,
-            data: isLarge ? await joinParts(address, found.row, found.program.size_bytes) : undefined,
-          };
+          const data =
+            found === undefined || !found.program.in_parts
+              ? undefined
+              : await joinParts(address, found.row, found.program.size_bytes);
+          return { large: found, data };
         });
         if (large === undefined || large.program.in_parts) {
           return large && { record: large.record, data };
