@@ -280,6 +280,8 @@ testBrowser.serial("the status page shows the node, its network, and the health 
 testBrowser.serial("plots show the last day, with their range and the change", async (t) => {
   t.timeout(300_000, "axe checks each element in each variant of the page");
   const { page, go, errors } = await open(t, "/status");
+  // The page is closed while it asks again.
+  t.teardown(() => page.unrouteAll({ behavior: "ignoreErrors" }));
   await page.route("**/status/data", (route) => route.fulfill({ json: createHistory(Date.now()) }));
   await page.route("**/chain/head", async (route) => {
     const response = await route.fetch();

@@ -87,7 +87,7 @@ for (const name of names) {
       const { port, ca } = targetOf(name);
       const connection = await connectRawHttp2(port, { ...(alpn && { alpn }), ...(ca && { ca }) });
       t.teardown(() => connection.close());
-      const fields = grpcFields(watchHealth, { "grpc-timeout": "1500m" });
+      const fields = grpcFields(watchHealth, { "grpc-timeout": "4000m" });
       const answer = readGrpcAnswer(await connection.request(fields, empty));
       t.is(answer.grpcStatus, 4);
       t.is(answer.messages.length, 1);
