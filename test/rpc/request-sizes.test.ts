@@ -87,6 +87,21 @@ test("a message of a reflection stream has at most 64 KiB, compressed or not", a
   }
 });
 
+test("a stream of compressed messages may be longer than the memory of its connection", async (t) => {
+  const client = connectTransport(name, targetOf(name));
+  t.teardown(() => client.close());
+  const message = gzipSync(`{"host":"a","listServices":"*"}${" ".repeat(60_000)}`);
+  const prefix = Buffer.from([1, 0, 0, 0, 0]);
+  prefix.writeUInt32BE(message.length, 1);
+  const count = 600;
+  const { text } = await client.ask("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", {
+    method: "POST",
+    headers: { "Content-Type": "application/connect+json", "Connect-Content-Encoding": "gzip" },
+    body: Buffer.concat(Array.from({ length: count }, () => [prefix, message]).flat()),
+  });
+  t.is(text.split('"listServicesResponse"').length - 1, count, text.slice(-300));
+});
+
 test("rejects a message with more than 100,000 fields", async (t) => {
   const client = connectTransport(name, targetOf(name));
   t.teardown(() => client.close());

@@ -188,6 +188,7 @@ export async function readLibraryRequest(
   const { query } = exchange;
   const omittedHeaders: readonly string[] = timeoutHeaders;
   const maxBytes = maxRequestBytes(desc);
+  const isBidi = desc.methodKind === "bidi_streaming" && !isText;
   const decode = async (bytes: Uint8Array, encoding: string | undefined): Promise<Buffer> => {
     const compression = findCompression(encoding);
     if (compression === undefined) {
@@ -195,11 +196,14 @@ export async function readLibraryRequest(
     }
     return await decompressions.run(caller.address, async () => {
       const message = await decompress(bytes, compression, maxBytes);
-      permit.reserveRequestBytes(message.length);
+      // The messages of a bidirectional stream are read one after the other, and held no longer.
+      if (!isBidi) {
+        permit.reserveRequestBytes(message.length);
+      }
       return checkMessage(desc, format, message);
     });
   };
-  if (desc.methodKind === "bidi_streaming" && !isText) {
+  if (isBidi) {
     const chunks = exchange.readChunks();
     const encoding = exchange.header(encodingHeaders[protocol]);
     const known = isSupported(encoding) ? encoding : undefined;
