@@ -18,11 +18,14 @@ export const handshakeTurns = new FairScheduler(4, acceptMs);
 
 /**
  * Starts of HTTP/2 sessions, and of streams of responses. Each takes up to milliseconds, the session with all streams that
- * it begins with. So one starts in a tick.
+ * it begins with. So one starts in a tick, and while connections arrive, one in 4 ms.
  */
 export const startTurns = new FairScheduler(1, acceptMs);
 
-/** Batches of long work, each up to some milliseconds. One runs in a tick, whatever number of them waits. */
+/**
+ * Batches of long work, each up to some milliseconds. One runs in a tick, whatever number of them waits, and while
+ * connections arrive, one in 20 ms.
+ */
 export const batchTurns = new FairScheduler(1, 5 * acceptMs);
 
 /** Counts a connection that was accepted: the next tick is awaited, since it accepts another one. */

@@ -3,7 +3,8 @@
  * row shows as missing bytes or items.
  */
 import { CorruptionError } from "../../base/errors/corruption.js";
-import { requestWork, yieldToEventLoop } from "../../base/async/yielding.js";
+import type { Flow } from "../../base/async/fair-scheduler.js";
+import { yieldToEventLoop } from "../../base/async/yielding.js";
 import {
   type ChunkColumns,
   type FieldColumns,
@@ -191,13 +192,16 @@ interface RowsInParts {
   readonly tail: string | undefined;
 }
 
-/** @throws CorruptionError if the joined text has another size, or if chunks belong to no field. */
-export async function joinRows(address: string, { fields, chunks, tail }: RowsInParts, sizeBytes: number) {
+/**
+ * @param work long work of which the batches are a part. Default: that of the node itself.
+ * @throws CorruptionError if the joined text has another size, or if chunks belong to no field.
+ */
+export async function joinRows(address: string, { fields, chunks, tail }: RowsInParts, sizeBytes: number, work?: Flow) {
   let text = "";
   let [count, nextChunk] = [0, 0];
   for (const field of fields) {
     if (++count % portionRows === 0) {
-      await yieldToEventLoop(requestWork);
+      await yieldToEventLoop(work);
     }
     const from = nextChunk;
     while (chunks[nextChunk]?.field === field.position) {
@@ -212,11 +216,11 @@ export async function joinRows(address: string, { fields, chunks, tail }: RowsIn
   return text;
 }
 
-/** Joins a document from rows that a query returned as JSON, and checks them. */
-export async function joinParts(address: string, parts: PartsRow, sizeBytes: number) {
+/** Joins a document from rows that a query returned as JSON, and checks them, as {@link joinRows} does. */
+export async function joinParts(address: string, parts: PartsRow, sizeBytes: number, work?: Flow) {
   const fields = readFields(address, parts.fields);
   const rows = { fields, chunks: readChunks(address, parts.chunks), tail: checkText(address, parts) };
-  return await joinRows(address, rows, sizeBytes);
+  return await joinRows(address, rows, sizeBytes, work);
 }
 
 /** @throws CorruptionError if JSON that the database built from rows is not JSON. */

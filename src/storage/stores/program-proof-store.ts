@@ -5,7 +5,7 @@ import type {
   ObjectStateSchema,
   ProgramStateSchema,
 } from "../../../gen/gatehouse/state/v1/state_pb.js";
-import { runWithoutYielding } from "../../base/async/yielding.js";
+import { requestWork, runWithoutYielding } from "../../base/async/yielding.js";
 import type { Queries } from "../../db/queries/database.js";
 import { rootOfLeaves } from "../../tree/change.js";
 import { createPageStore } from "../../tree/page-store.js";
@@ -13,7 +13,7 @@ import type { FieldParts } from "../../tree/state-format.js";
 import { type Proof, proveAmong, provePaths } from "../../tree/prove.js";
 import { readRoot } from "../../tree/read-root.js";
 import { checkReadable } from "../programs/read-guards.js";
-import { prepareAnyProgram, readFull } from "./program-query-store.js";
+import { fullReads, prepareAnyProgram, readFull } from "./program-query-store.js";
 import { documentOfText, readEnd, readFieldParts } from "./program-state-store.js";
 import {
   type DocumentParts,
@@ -117,7 +117,9 @@ async function readParts(db: Queries, row: ProgramRow & TextRow, requested: Requ
   for (const [i, name] of requested.fields.entries()) {
     fields.push(toProof(name, proofs[i]!, await readFieldParts(db, address, name)));
   }
-  const text = requested.withDocument ? await readFull(db, address, sizeBytes) : undefined;
+  const text = requested.withDocument
+    ? await fullReads.run(address, () => readFull(db, address, sizeBytes, requestWork))
+    : undefined;
   return objectReading(object, fields, text);
 }
 

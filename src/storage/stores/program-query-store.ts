@@ -1,6 +1,7 @@
 /** Queries for single programs. Each returns everything that one read needs as one row. The callers check the rows. */
 import { type BatchOptions, prepareBatch } from "../../db/rows/batch.js";
 import { FairLimit } from "../../base/async/fair-limit.js";
+import type { Flow } from "../../base/async/fair-scheduler.js";
 import type { Queries } from "../../db/queries/database.js";
 import type { Dialect } from "../../db/queries/dialects.js";
 import { joinParts, type PartsRow, portionRows, programColumns, type TextRow } from "../programs/stored-program.js";
@@ -149,14 +150,17 @@ export function partsColumns(dialect: Dialect, address: string): string {
 }
 
 /**
- * Reads of full documents in parts that run at the same time. Each takes tens of MiB for a document with very many fields.
- * Documents take turns.
+ * Reads of full documents in parts that run at the same time for requests. Each takes tens of MiB for a document with very
+ * many fields. Documents take turns. Blocks read without waiting for requests.
  */
 export const fullReads = new FairLimit(1);
 
-/** @throws CorruptionError if the document in parts does not have the expected size. */
-export async function readFull(db: Queries, address: string, sizeBytes: number): Promise<string> {
-  return await fullReads.run(address, async () => await joinParts(address, await readParts(db, address), sizeBytes));
+/**
+ * @param work long work of which the read is a part. Default: that of the node itself.
+ * @throws CorruptionError if the document in parts does not have the expected size.
+ */
+export async function readFull(db: Queries, address: string, sizeBytes: number, work?: Flow): Promise<string> {
+  return await joinParts(address, await readParts(db, address), sizeBytes, work);
 }
 
 /** Reads the rows of a document in parts, without checking them. */

@@ -2,6 +2,7 @@
  * Reads storage programs from the database. Each result comes from one query, so that the access rule and the contents
  * belong to the same snapshot. All rows are checked against their checksums.
  */
+import { requestWork } from "../../base/async/yielding.js";
 import type { Queries } from "../../db/queries/database.js";
 import { createProgramLists } from "./program-list-store.js";
 import {
@@ -98,7 +99,7 @@ export function createProgramStore(db: Queries): Programs {
           const data =
             found === undefined || !found.program.in_parts
               ? undefined
-              : await joinParts(address, found.row, found.program.size_bytes);
+              : await joinParts(address, found.row, found.program.size_bytes, requestWork);
           return { large: found, data };
         });
         if (large === undefined || large.program.in_parts) {
