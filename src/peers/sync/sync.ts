@@ -5,6 +5,7 @@
  * report them, so that the latter, any number of them, delay a block by 2 s at most.
  */
 import type { Block } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { LRUCache } from "lru-cache";
 import { Stalled, withStallTimeout } from "../../base/async/stall-timeout.js";
 import { createRateMeter } from "../../base/rate-meter.js";
 import { CallError } from "../../rpc/channel.js";
@@ -83,13 +84,10 @@ export function createSync({ self, book, chain, blocks, nowMs, onError, onEnd, o
   let running: Promise<void> | undefined;
   let peer: string | undefined;
   /** Ranks of peers as sources of blocks, by endpoint. */
-  const ranks = new Map<string, number>();
+  const ranks = new LRUCache<string, number>({ max: maxRanks });
   let failures = 0;
 
   function setRank(endpoint: string, hasFailed: boolean): void {
-    if (ranks.size === maxRanks) {
-      ranks.clear();
-    }
     failures += Number(hasFailed);
     ranks.set(endpoint, hasFailed ? rank.unknown + failures : rank.sent);
   }
